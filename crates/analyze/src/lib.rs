@@ -1,0 +1,1 @@
+//! Compare, tables and renderers; pure, no I/O

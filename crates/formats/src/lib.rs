@@ -1,0 +1,1 @@
+//! Extract rules: raw program output to readings

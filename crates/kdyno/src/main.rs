@@ -1,0 +1,2 @@
+//! The kdyno binary.
+fn main() {}

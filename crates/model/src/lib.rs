@@ -1,0 +1,33 @@
+//! The nouns of kdyno, shared by every other crate.
+//!
+//! A *case* is one point of a job's axes, a *variant* is what is under test (a column of the
+//! table), a *trial* is case x variant x testbox with its place in the plan, and a *run record*
+//! is what became of a trial. The crate holds data and the two traits that other machines and
+//! later tracers implement; it does no I/O and knows no formula.
+#![warn(missing_docs)]
+
+mod case;
+mod facts;
+mod ids;
+mod measurement;
+mod metric;
+mod monitor;
+mod outcome;
+mod reading;
+mod record;
+mod row;
+mod testbox;
+mod trial;
+
+pub use case::CaseRef;
+pub use facts::BoxFacts;
+pub use ids::{BootId, CaseId, PlanId, RunId, SessionId, VariantName};
+pub use measurement::{Measurement, MonitorOverhead, Round, Usage, Window};
+pub use metric::{Better, InvalidName, MetricName, Role, Unit};
+pub use monitor::{Column, ColumnKind, Monitor, SeriesSet};
+pub use outcome::{FailReason, Outcome, Stage};
+pub use reading::{Bucket, ClockKind, Histogram, InvalidValue, Reading, Value};
+pub use record::{Origin, RunRecord};
+pub use row::{RunRow, Scalar};
+pub use testbox::{Preparation, Recovery, Testbox, TestboxError};
+pub use trial::{Command, Rounds, Setting, Trial, Work};

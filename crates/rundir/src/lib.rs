@@ -1,0 +1,1 @@
+//! The run directory: format version, writer, reader, verify

@@ -1,0 +1,1 @@
+//! The index over run directories: portable SQL behind a synchronous face

@@ -1,0 +1,1 @@
+//! The local testbox: facts, settings and undo journal, guardian, monitors, runner

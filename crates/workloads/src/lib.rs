@@ -1,0 +1,1 @@
+//! Built-in workloads: the measured code, small and alone
