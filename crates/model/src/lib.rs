@@ -16,6 +16,7 @@ mod outcome;
 mod reading;
 mod record;
 mod row;
+mod rules;
 mod testbox;
 mod trial;
 
@@ -29,5 +30,6 @@ pub use outcome::{FailReason, Outcome, Stage};
 pub use reading::{Bucket, ClockKind, Histogram, InvalidValue, Reading, Value};
 pub use record::{Origin, RunRecord};
 pub use row::{RunRow, Scalar};
+pub use rules::{Derive, ExtractRules, LineRule, MetricRule, OutputStream, Quantity, Reduce};
 pub use testbox::{Preparation, Recovery, Testbox, TestboxError};
 pub use trial::{Command, Rounds, Setting, Trial, Work};

@@ -53,6 +53,8 @@ pub enum Command {
     Shell(String),
     /// Executed as it is; the first word is the program.
     Argv(Vec<String>),
+    /// One of kdyno's own workloads: `kdyno workload NAME ARGS` on the testbox.
+    Workload(Vec<String>),
 }
 
 /// How often a program is executed within one trial.
@@ -80,6 +82,8 @@ pub struct Work {
     pub affinity: Option<String>,
     /// Settings of the machine, in the order in which they are made.
     pub settings: Vec<Setting>,
+    /// Working directory; kdyno's own when absent.
+    pub directory: Option<String>,
     /// How often it is executed.
     pub rounds: Rounds,
     /// When the whole trial is given up, milliseconds.

@@ -1,0 +1,352 @@
+//! Reads a `program.yaml`. Every key is known or an error, so that a typing mistake in an entry
+//! is found when it is loaded and not in a table.
+
+use super::{OptionKind, OptionSpec, Part, Program, Tool};
+use crate::error::{JobError, Source};
+use crate::node::{Key, Node};
+use crate::read::read_documents;
+use kdyno_model::{
+    Better, Derive, ExtractRules, LineRule, MetricRule, OutputStream, Quantity, Reduce, Role, Unit,
+};
+
+type Read<T> = Result<T, JobError>;
+
+pub(super) fn program(source: Source<'_>) -> Read<Program> {
+    let documents = read_documents(source)?;
+    let [document] = documents.as_slice() else {
+        return Err(JobError::whole(
+            source,
+            "a catalog entry is one YAML document",
+        ));
+    };
+    let entry = Entry {
+        source,
+        node: document,
+    };
+    entry.only(&[
+        "program",
+        "about",
+        "upstream",
+        "tool",
+        "instrument",
+        "options",
+        "let",
+        "rounds",
+        "timeout",
+        "command",
+        "settings",
+        "extract",
+        "metrics",
+    ])?;
+    let instrument = entry.child("instrument")?;
+    instrument.only(&["builtin", "external"])?;
+    let rounds = entry.optional("rounds");
+    if let Some(rounds) = &rounds {
+        rounds.only(&["at_most", "until"])?;
+    }
+    let until = |key| rounds.as_ref().map_or(Ok(None), |r| r.optional_text(key));
+    Ok(Program {
+        name: entry.text("program")?,
+        about: entry.text("about")?,
+        upstream: entry.optional_text("upstream")?,
+        tool: entry
+            .optional("tool")
+            .map(|tool| load_tool(&tool))
+            .transpose()?,
+        instrument_builtin: instrument.optional_text("builtin")?,
+        instrument_external: instrument.text("external")?,
+        options: entry.map("options", load_option)?,
+        lets: entry.map("let", |name, value| {
+            Ok((name.text.clone(), value.as_text()?))
+        })?,
+        command: entry.list("command", |part| load_part(part, "words", words))?,
+        settings: entry.list("settings", |part| load_part(part, "set", settings))?,
+        rounds_at_most: until("at_most")?,
+        rounds_until: until("until")?,
+        timeout: entry.optional_text("timeout")?,
+        rules: ExtractRules {
+            prefix: String::new(),
+            lines: entry.list("extract", load_line)?,
+            metrics: entry.map("metrics", load_metric)?,
+            figures_required: true,
+            headline_usage: None,
+        },
+    })
+}
+
+/// A node with the source for its errors.
+struct Entry<'a> {
+    source: Source<'a>,
+    node: &'a Node,
+}
+
+impl<'a> Entry<'a> {
+    fn error(&self, message: impl Into<String>) -> JobError {
+        JobError::at(self.source, self.node.place, message)
+    }
+
+    fn at(&self, node: &'a Node) -> Entry<'a> {
+        Entry {
+            source: self.source,
+            node,
+        }
+    }
+
+    fn only(&self, known: &[&str]) -> Read<()> {
+        let entries = self
+            .node
+            .entries()
+            .ok_or_else(|| self.error("a map is expected here"))?;
+        match entries
+            .iter()
+            .find(|(key, _)| !known.contains(&key.text.as_str()))
+        {
+            None => Ok(()),
+            Some((key, _)) => Err(JobError::at(
+                self.source,
+                key.place,
+                format!("unknown key `{}`", key.text),
+            )
+            .hint_nearest(&key.text, known.iter().copied())),
+        }
+    }
+
+    fn optional(&self, key: &str) -> Option<Entry<'a>> {
+        self.node.get(key).map(|node| self.at(node))
+    }
+
+    fn child(&self, key: &str) -> Read<Entry<'a>> {
+        self.optional(key)
+            .ok_or_else(|| self.error(format!("`{key}` is missing")))
+    }
+
+    fn as_text(&self) -> Read<String> {
+        let text = self
+            .node
+            .text()
+            .ok_or_else(|| self.error("a value is expected here"))?;
+        Ok(text.to_owned())
+    }
+
+    fn text(&self, key: &str) -> Read<String> {
+        self.child(key)?.as_text()
+    }
+
+    fn optional_text(&self, key: &str) -> Read<Option<String>> {
+        self.optional(key).map(|entry| entry.as_text()).transpose()
+    }
+
+    fn is_true(&self, key: &str) -> Read<bool> {
+        Ok(self.optional_text(key)?.as_deref() == Some("true"))
+    }
+
+    fn list<T>(&self, key: &str, load: impl Fn(&Entry<'a>) -> Read<T>) -> Read<Vec<T>> {
+        let Some(entry) = self.optional(key) else {
+            return Ok(Vec::new());
+        };
+        let items = entry
+            .node
+            .items()
+            .ok_or_else(|| entry.error("a list is expected here"))?;
+        items.iter().map(|item| load(&entry.at(item))).collect()
+    }
+
+    fn map<T>(&self, key: &str, load: impl Fn(&Key, &Entry<'a>) -> Read<T>) -> Read<Vec<T>> {
+        self.optional(key)
+            .map_or_else(|| Ok(Vec::new()), |entry| entry.each(load))
+    }
+
+    fn each<T>(&self, load: impl Fn(&Key, &Entry<'a>) -> Read<T>) -> Read<Vec<T>> {
+        let entries = self
+            .node
+            .entries()
+            .ok_or_else(|| self.error("a map is expected here"))?;
+        entries
+            .iter()
+            .map(|(name, value)| load(name, &self.at(value)))
+            .collect()
+    }
+
+    /// Reads a word by a table of known words.
+    fn word<T: Copy>(&self, table: &[(&str, T)]) -> Read<T> {
+        let text = self.as_text()?;
+        let found = table
+            .iter()
+            .find(|(word, _)| *word == text)
+            .map(|(_, value)| *value);
+        found.ok_or_else(|| {
+            self.error(format!("unknown word `{text}`"))
+                .hint_nearest(&text, table.iter().map(|(w, _)| *w))
+        })
+    }
+}
+
+fn load_tool(entry: &Entry<'_>) -> Read<Tool> {
+    entry.only(&["name", "builtin", "hint"])?;
+    Ok(Tool {
+        name: entry.text("name")?,
+        builtin: entry.optional_text("builtin")?,
+        hint: entry.text("hint")?,
+    })
+}
+
+fn load_option(name: &Key, entry: &Entry<'_>) -> Read<OptionSpec> {
+    entry.only(&["type", "choices", "default", "required", "tool", "about"])?;
+    let kind = match entry.text("type")?.as_str() {
+        "choice" => OptionKind::Choice(entry.list("choices", Entry::as_text)?),
+        "size" => OptionKind::Size,
+        "time" => OptionKind::Time,
+        "tasks" => OptionKind::Tasks,
+        "count" => OptionKind::Count,
+        "flag" => OptionKind::Flag,
+        "text" => OptionKind::Text,
+        "path" => OptionKind::Path,
+        other => {
+            let known = [
+                "choice", "size", "time", "tasks", "count", "flag", "text", "path",
+            ];
+            return Err(entry
+                .error(format!("unknown type `{other}`"))
+                .hint_nearest(other, known));
+        }
+    };
+    Ok(OptionSpec {
+        name: name.text.clone(),
+        kind,
+        default: entry.optional_text("default")?,
+        required: entry.is_true("required")?,
+        is_tool: entry.is_true("tool")?,
+        about: entry.text("about")?,
+    })
+}
+
+fn load_part<'a, T>(
+    entry: &Entry<'a>,
+    body: &str,
+    load: impl Fn(&Entry<'a>) -> Read<T>,
+) -> Read<Part<T>> {
+    entry.only(&["when", "choose", body])?;
+    let inside = entry.child(body)?;
+    if let Some(option) = entry.optional_text("choose")? {
+        let choices = inside.each(|value, part| Ok((value.text.clone(), load(part)?)))?;
+        return Ok(Part::Choose(option, choices));
+    }
+    let body = load(&inside)?;
+    Ok(match entry.optional_text("when")? {
+        Some(condition) => Part::When(condition, body),
+        None => Part::Always(body),
+    })
+}
+
+fn words(entry: &Entry<'_>) -> Read<Vec<String>> {
+    let items = entry
+        .node
+        .items()
+        .ok_or_else(|| entry.error("a list of words is expected here"))?;
+    items.iter().map(|item| entry.at(item).as_text()).collect()
+}
+
+fn settings(entry: &Entry<'_>) -> Read<Vec<(String, String)>> {
+    entry.each(|key, value| Ok((key.text.clone(), value.as_text()?)))
+}
+
+fn load_line(entry: &Entry<'_>) -> Read<LineRule> {
+    if entry.node.entries().is_none() {
+        return Ok(LineRule {
+            pattern: entry.as_text()?,
+            from: OutputStream::Stdout,
+        });
+    }
+    entry.only(&["line", "from"])?;
+    let streams = [
+        ("stdout", OutputStream::Stdout),
+        ("stderr", OutputStream::Stderr),
+    ];
+    let from = entry
+        .optional("from")
+        .map(|e| e.word(&streams))
+        .transpose()?
+        .unwrap_or_default();
+    Ok(LineRule {
+        pattern: entry.text("line")?,
+        from,
+    })
+}
+
+const REDUCTIONS: [(&str, Reduce); 7] = [
+    ("sum", Reduce::Sum),
+    ("mean", Reduce::Mean),
+    ("upper-median", Reduce::UpperMedian),
+    ("min", Reduce::Min),
+    ("max", Reduce::Max),
+    ("last", Reduce::Last),
+    ("spread-percent", Reduce::SpreadPercent),
+];
+const DIRECTIONS: [(&str, Better); 3] = [
+    ("higher", Better::Higher),
+    ("lower", Better::Lower),
+    ("neither", Better::Neither),
+];
+const ROLES: [(&str, Role); 3] = [
+    ("headline", Role::Headline),
+    ("program", Role::Program),
+    ("diagnostic", Role::Diagnostic),
+];
+
+fn load_metric(name: &Key, entry: &Entry<'_>) -> Read<MetricRule> {
+    entry.only(&[
+        "about", "unit", "better", "role", "reduce", "ratio", "spread",
+    ])?;
+    let better = entry
+        .optional("better")
+        .map(|e| e.word(&DIRECTIONS))
+        .transpose()?;
+    let role = entry.optional("role").map(|e| e.word(&ROLES)).transpose()?;
+    Ok(MetricRule {
+        name: name.text.clone(),
+        unit: Unit(entry.optional_text("unit")?.unwrap_or_default()),
+        better: better.unwrap_or_default(),
+        role: role.unwrap_or(Role::Program),
+        about: entry.text("about")?,
+        derive: Some(load_derive(entry)?),
+    })
+}
+
+fn load_derive(entry: &Entry<'_>) -> Read<Derive> {
+    if let Some(reduce) = entry.optional("reduce") {
+        reduce.only(&["stream", "within", "across", "scale"])?;
+        return Ok(Derive::Reduce {
+            stream: reduce.text("stream")?,
+            within: reduce.child("within")?.word(&REDUCTIONS)?,
+            across: reduce.child("across")?.word(&REDUCTIONS)?,
+            scale: load_scale(&reduce)?,
+        });
+    }
+    if let Some(ratio) = entry.optional("ratio") {
+        ratio.only(&["of", "to", "scale"])?;
+        return Ok(Derive::Ratio {
+            of: load_quantity(&ratio.text("of")?),
+            to: load_quantity(&ratio.text("to")?),
+            scale: load_scale(&ratio)?,
+        });
+    }
+    Ok(Derive::Spread {
+        stream: entry.text("spread")?,
+    })
+}
+
+fn load_scale(entry: &Entry<'_>) -> Read<f64> {
+    let Some(text) = entry.optional_text("scale")? else {
+        return Ok(1.0);
+    };
+    let scale = text.parse().ok().filter(|scale: &f64| scale.is_finite());
+    scale.ok_or_else(|| entry.error(format!("`{text}` is not a factor")))
+}
+
+fn load_quantity(text: &str) -> Quantity {
+    match text {
+        "cpu_ns" => Quantity::CpuNs,
+        "rounds" => Quantity::Rounds,
+        stream => Quantity::Stream(stream.to_owned()),
+    }
+}

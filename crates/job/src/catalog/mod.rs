@@ -1,0 +1,158 @@
+//! The program catalog: one folder per program below `catalog/`, all data.
+//!
+//! `program.yaml` says what the program is, where it comes from, which options it has, how its
+//! command line is made of them, and how its output is read. Adding a program is one folder.
+
+mod load;
+
+use crate::error::{JobError, Source};
+use kdyno_model::ExtractRules;
+
+/// The folders that are built in.
+const BUILT_IN: [(&str, &str); 3] = [
+    (
+        "catalog/command/program.yaml",
+        include_str!("../../catalog/command/program.yaml"),
+    ),
+    (
+        "catalog/hackbench/program.yaml",
+        include_str!("../../catalog/hackbench/program.yaml"),
+    ),
+    (
+        "catalog/vm-scalability/program.yaml",
+        include_str!("../../catalog/vm-scalability/program.yaml"),
+    ),
+];
+
+/// All programs that a job can name.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    programs: Vec<Program>,
+}
+
+/// A program that a job can run.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Its name, the key in a job.
+    pub name: String,
+    /// What it measures, a sentence.
+    pub about: String,
+    /// Where its source is.
+    pub upstream: Option<String>,
+    /// The executable; `None` when the job gives the command.
+    pub tool: Option<Tool>,
+    /// What produced the figures when kdyno's own workload runs.
+    pub instrument_builtin: Option<String>,
+    /// What produced the figures otherwise.
+    pub instrument_external: String,
+    /// Its options in the order of the entry.
+    pub options: Vec<OptionSpec>,
+    /// Names computed from options and machine, in order.
+    pub lets: Vec<(String, String)>,
+    /// The command line in parts.
+    pub command: Vec<Part<Vec<String>>>,
+    /// Settings that cases of it need.
+    pub settings: Vec<Part<Vec<(String, String)>>>,
+    /// Expression for the largest number of rounds; once when absent.
+    pub rounds_at_most: Option<String>,
+    /// Expression, in milliseconds, after which no round begins.
+    pub rounds_until: Option<String>,
+    /// Expression for the time limit of a run, in milliseconds.
+    pub timeout: Option<String>,
+    /// How its output is read; the prefix is filled in per case.
+    pub rules: ExtractRules,
+}
+
+/// The executable of a program.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    /// What is looked for in `PATH`.
+    pub name: String,
+    /// The workload of kdyno that stands in for it.
+    pub builtin: Option<String>,
+    /// How to get it.
+    pub hint: String,
+}
+
+/// An option of a program.
+#[derive(Clone, Debug)]
+pub struct OptionSpec {
+    /// Its name.
+    pub name: String,
+    /// What its values are.
+    pub kind: OptionKind,
+    /// Its value when the job gives none.
+    pub default: Option<String>,
+    /// Whether a job must give it.
+    pub required: bool,
+    /// Whether it names another executable.
+    pub is_tool: bool,
+    /// What it means.
+    pub about: String,
+}
+
+/// What the values of an option are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OptionKind {
+    /// One of these words.
+    Choice(Vec<String>),
+    /// Bytes or a share of memory.
+    Size,
+    /// A time.
+    Time,
+    /// A number of tasks or a share of the CPUs.
+    Tasks,
+    /// A whole number.
+    Count,
+    /// True or false.
+    Flag,
+    /// Any text.
+    Text,
+    /// A path to a file.
+    Path,
+}
+
+/// A part of a command line or of the settings, and when it applies.
+#[derive(Clone, Debug)]
+pub enum Part<T> {
+    /// Always.
+    Always(T),
+    /// When the expression is not 0.
+    When(String, T),
+    /// The entry for the value of an option; none when the value has no entry.
+    Choose(String, Vec<(String, T)>),
+}
+
+impl Catalog {
+    /// The built-in programs.
+    ///
+    /// # Errors
+    /// A broken entry, which tests exclude.
+    pub fn built_in() -> Result<Self, JobError> {
+        let programs = BUILT_IN
+            .iter()
+            .map(|(name, text)| load::program(Source { name, text }));
+        Ok(Self {
+            programs: programs.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The program of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Program> {
+        self.programs.iter().find(|program| program.name == name)
+    }
+
+    /// All names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.programs.iter().map(|program| program.name.as_str())
+    }
+}
+
+impl Program {
+    /// The option of this name.
+    #[must_use]
+    pub fn option(&self, name: &str) -> Option<&OptionSpec> {
+        self.options.iter().find(|option| option.name == name)
+    }
+}

@@ -1,0 +1,148 @@
+//! Errors that show the place: file, line, column, the line itself and what to do.
+
+use crate::node::Place;
+use std::fmt;
+
+/// A text to read with the name that messages give it.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// File name, or what stands for one (`-V a:key=value`).
+    pub name: &'a str,
+    /// The whole text.
+    pub text: &'a str,
+}
+
+/// Something is wrong with a job file, a catalog entry or a variant option.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct JobError {
+    /// File name or option.
+    pub source_name: String,
+    /// Where, when it is about one place.
+    pub place: Option<Place>,
+    /// The line at that place.
+    pub line_text: Option<String>,
+    /// What is wrong.
+    pub message: String,
+    /// What the user can do.
+    pub hint: Option<String>,
+}
+
+impl JobError {
+    /// An error about the source as a whole.
+    #[must_use]
+    pub fn whole(source: Source<'_>, message: impl Into<String>) -> Self {
+        Self {
+            source_name: source.name.to_owned(),
+            place: None,
+            line_text: None,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// An error at a place of the source.
+    #[must_use]
+    pub fn at(source: Source<'_>, place: Place, message: impl Into<String>) -> Self {
+        let mut error = Self::whole(source, message);
+        if place.line > 0 {
+            error.place = Some(place);
+            error.line_text = source.text.lines().nth(place.line - 1).map(shorten);
+        }
+        error
+    }
+
+    /// With advice.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// With the nearest of `known` as advice, or the list of them when none is near.
+    #[must_use]
+    pub fn hint_nearest<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut known: Vec<&str> = known.into_iter().collect();
+        known.sort_unstable();
+        known.dedup();
+        match nearest(word, &known) {
+            Some(near) => self.hint(format!("did you mean `{near}`?")),
+            None if known.is_empty() => self,
+            None => self.hint(format!("known here: {}", known.join(", "))),
+        }
+    }
+}
+
+/// A line is shown whole up to a width that a terminal can hold.
+fn shorten(line: &str) -> String {
+    const WIDEST: usize = 160;
+    line.chars()
+        .map(|c| if c == '\t' { ' ' } else { c })
+        .take(WIDEST)
+        .collect()
+}
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source_name)?;
+        if let Some(place) = self.place {
+            write!(f, ":{}:{}", place.line, place.column)?;
+        }
+        write!(f, ": {}", self.message)?;
+        if let (Some(place), Some(line)) = (self.place, &self.line_text) {
+            let gutter = place.line.to_string();
+            write!(f, "\n  {gutter} | {line}")?;
+            if place.column <= line.chars().count() + 1 {
+                write!(
+                    f,
+                    "\n  {:w$} | {:c$}^",
+                    "",
+                    "",
+                    w = gutter.len(),
+                    c = place.column - 1
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The known word with the fewest edits, if they are few for its length.
+#[must_use]
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let allowed = (word.chars().count() / 3).clamp(1, 3);
+    known
+        .iter()
+        .map(|candidate| (edits(word, candidate), *candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Optimal string alignment distance: insertions, deletions, substitutions and swaps of
+/// neighbours (Damerau 1964); words beyond 64 characters are never near.
+fn edits(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.to_lowercase().replace('-', "_").chars().collect();
+    let b: Vec<char> = b.to_lowercase().replace('-', "_").chars().collect();
+    if a.len() > 64 || b.len() > 64 {
+        return usize::MAX;
+    }
+    let width = b.len() + 1;
+    let mut table = vec![0usize; (a.len() + 1) * width];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            table[i * width + j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let cost = usize::from(a[i - 1] != b[j - 1]);
+                let mut best = (table[(i - 1) * width + j] + 1)
+                    .min(table[i * width + j - 1] + 1)
+                    .min(table[(i - 1) * width + j - 1] + cost);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(table[(i - 2) * width + j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    table[a.len() * width + b.len()]
+}
