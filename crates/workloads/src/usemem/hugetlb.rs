@@ -1,0 +1,79 @@
+//! Whether the pool of 2 MB huge pages suffices.
+//!
+//! A task that faults when the pool is empty is killed by SIGBUS, and says nothing; so the pages
+//! are counted beforehand. The kernel has the last word: another process may take pages between
+//! the look and the use, and a cgroup may hold fewer.
+
+use std::path::Path;
+
+/// The size of the pages used.
+pub(super) const PAGE_BYTES: u64 = 2 << 20;
+
+/// Pages that `bytes` take, the last one counted in full.
+pub(super) fn pages(bytes: u64) -> u64 {
+    bytes.div_ceil(PAGE_BYTES)
+}
+
+/// How many more pages the pool under `root` (normally `/`) can hand out, overcommitted ones
+/// included; `None` where the kernel does not tell.
+pub(super) fn available(root: &Path) -> Option<u64> {
+    let pool = root.join("sys/kernel/mm/hugepages/hugepages-2048kB");
+    let count = |name: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(pool.join(name)).ok()?;
+        text.trim().parse().ok()
+    };
+    let free = count("free_hugepages")?;
+    let reserved = count("resv_hugepages")?;
+    let surplus = count("surplus_hugepages")?;
+    let overcommit = count("nr_overcommit_hugepages")?;
+    Some(
+        free.saturating_sub(reserved)
+            .saturating_add(overcommit.saturating_sub(surplus)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(counts: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let pool = root.path().join("sys/kernel/mm/hugepages/hugepages-2048kB");
+        std::fs::create_dir_all(&pool).expect("a fake pool");
+        for (name, value) in counts {
+            std::fs::write(pool.join(name), value).expect("a fake count");
+        }
+        root
+    }
+
+    #[test]
+    fn reserved_pages_are_not_available_and_overcommit_is() {
+        let root = pool(&[
+            ("free_hugepages", "100\n"),
+            ("resv_hugepages", "30\n"),
+            ("surplus_hugepages", "5\n"),
+            ("nr_overcommit_hugepages", "12\n"),
+        ]);
+        assert_eq!(available(root.path()), Some(77));
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_tell_is_unknown_and_not_zero() {
+        assert_eq!(available(pool(&[]).path()), None);
+        let broken = pool(&[
+            ("free_hugepages", "many\n"),
+            ("resv_hugepages", "0\n"),
+            ("surplus_hugepages", "0\n"),
+            ("nr_overcommit_hugepages", "0\n"),
+        ]);
+        assert_eq!(available(broken.path()), None);
+    }
+
+    #[test]
+    fn a_started_page_is_a_whole_page() {
+        assert_eq!(pages(0), 0);
+        assert_eq!(pages(1), 1);
+        assert_eq!(pages(PAGE_BYTES), 1);
+        assert_eq!(pages(PAGE_BYTES + 1), 2);
+    }
+}

@@ -1,0 +1,54 @@
+//! `usemem`: tasks that fault in, write or read memory, and say how fast.
+//!
+//! The surface (options, result lines, what is counted and when the clock starts) is that of the
+//! vm-scalability suite's tool of this name, so that its cases and its parsers work unchanged.
+//! Two things differ on purpose: a failed task fails the whole run, and the loop over the words
+//! tests no option, so that memory is measured and not the loop; throughput is therefore never
+//! compared with that of the other tool.
+//!
+//! Files, `mlock`, `msync`, signals, NUMA binding and detaching are not here.
+
+mod hugetlb;
+mod options;
+mod random;
+mod run;
+mod sweep;
+mod sys;
+mod task;
+
+pub use options::{Invocation, Options, UsageError, help, parse};
+pub use run::RunError;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+
+/// Runs the tool with the arguments that follow its name: exit status 0 when every task did its
+/// work, 1 when one failed, 2 when the arguments are wrong.
+///
+/// It forks, so the calling process must not have started a thread yet; and what the caller
+/// touched before is copied on write by each task, so call it early.
+pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let options = match parse(args) {
+        Ok(Invocation::Run(options)) => options,
+        Ok(Invocation::Help) => {
+            return match sys::write_once(sys::STDOUT, help().as_bytes()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(_) => ExitCode::from(FAILED),
+            };
+        }
+        Err(error) => {
+            sys::complain(&error);
+            return ExitCode::from(USAGE);
+        }
+    };
+    match run::run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            sys::complain(&error);
+            ExitCode::from(FAILED)
+        }
+    }
+}

@@ -1,0 +1,754 @@
+//! The command line of `usemem`: a table of options, and a parser that reads it as GNU `getopt`
+//! does.
+//!
+//! It is parsed by hand since its surface is that of an existing tool: short options in
+//! clusters, values attached or separate, operands anywhere. Abbreviated long options are not
+//! understood. A number is read strictly: `2x` is refused, not taken for 2.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+
+/// What a run of `usemem` is asked to do. Sizes are in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// `-n`: processes; 0 as 1.
+    pub processes: u64,
+    /// `-t`: threads in each process; 0 as 1.
+    pub threads: u64,
+    /// `-F`: all pages are faulted in when memory is obtained.
+    pub prefault: bool,
+    /// `-P`: the parent obtains the memory, for all.
+    pub prealloc: bool,
+    /// `-u`: memory is obtained in pieces of this size; 0 for one piece.
+    pub unit: u64,
+    /// `-j`: distance of two accesses, cut to whole words; 0 for each word.
+    pub step: u64,
+    /// `-r`: passes over the memory, at least 1.
+    pub repeat: u64,
+    /// `-o`: words are read instead of written.
+    pub readonly: bool,
+    /// `-R`: words are accessed in random order.
+    pub random: bool,
+    /// `--random-seed`: makes the random order the same in each run.
+    pub random_seed: Option<u64>,
+    /// `-T`: whole seconds after which a task stops early; 0 for never.
+    pub runtime: u64,
+    /// `-O`: anonymous memory, not a private mapping of /dev/zero.
+    pub anonymous: bool,
+    /// `-U`: memory of 2 MB pages from the pool.
+    pub hugetlb: bool,
+    /// `--madv-thp`: transparent huge pages are asked for.
+    pub madv_thp: bool,
+    /// `-q`: no dot for each repetition.
+    pub quiet: bool,
+    /// The operand: how much memory each task passes over.
+    pub size: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            processes: 0,
+            threads: 0,
+            prefault: false,
+            prealloc: false,
+            unit: 0,
+            step: 0,
+            repeat: 1,
+            readonly: false,
+            random: false,
+            random_seed: None,
+            runtime: 0,
+            anonymous: false,
+            hugetlb: false,
+            madv_thp: false,
+            quiet: false,
+            size: 0,
+        }
+    }
+}
+
+impl Options {
+    /// Bytes of one piece of memory: the unit, but no more than the size.
+    #[must_use]
+    pub fn unit_bytes(&self) -> u64 {
+        match self.unit {
+            0 => self.size,
+            unit => unit.min(self.size),
+        }
+    }
+}
+
+/// What the arguments ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Invocation {
+    /// The help text.
+    Help,
+    /// A run.
+    Run(Options),
+}
+
+/// Why the arguments were refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UsageError {
+    /// There is no such option.
+    #[error("unknown option `{option}`\nhint: {hint}")]
+    UnknownOption {
+        /// As it was given.
+        option: String,
+        /// The nearest known one, or where to look.
+        hint: String,
+    },
+    /// An option that needs a value stands last.
+    #[error("option `{option}` needs a value\nhint: {option} {metavar}")]
+    MissingValue {
+        /// As it was given.
+        option: String,
+        /// What kind of value.
+        metavar: &'static str,
+    },
+    /// A value was given to an option that takes none.
+    #[error("option `{option}` takes no value\nhint: write `{option}` alone")]
+    UnexpectedValue {
+        /// As it was given.
+        option: String,
+    },
+    /// A value or the size is no number that can be used.
+    #[error("{what}: `{value}` {reason}\nhint: {hint}")]
+    BadNumber {
+        /// The option, or `size`.
+        what: String,
+        /// As it was given.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+        /// What would be right.
+        hint: &'static str,
+    },
+    /// There is not exactly one operand.
+    #[error(
+        "{count} sizes are given, one is needed\nhint: the size comes last, as in `usemem -O 1g`"
+    )]
+    Operands {
+        /// How many there are.
+        count: usize,
+    },
+    /// Huge pages were asked for in a mapping of a file.
+    #[error("`-U` needs anonymous memory\nhint: add `-O`")]
+    HugetlbNeedsAnonymous,
+    /// An argument is not valid text.
+    #[error("argument `{argument}` is not UTF-8\nhint: `--help` lists the options")]
+    NotText {
+        /// With replacement characters.
+        argument: String,
+    },
+}
+
+/// What an option does with its value.
+enum Effect {
+    Help,
+    Flag(fn(&mut Options)),
+    /// A plain number within these bounds.
+    Number(u64, u64, fn(&mut Options, u64)),
+    /// A number of bytes, with a suffix.
+    Size(fn(&mut Options, u64)),
+}
+
+/// One line of the table of options.
+struct Spec {
+    short: Option<char>,
+    long: &'static str,
+    metavar: &'static str,
+    effect: Effect,
+    help: &'static str,
+}
+
+impl Spec {
+    fn takes_value(&self) -> bool {
+        matches!(self.effect, Effect::Number(..) | Effect::Size(_))
+    }
+}
+
+/// The kernel's upper limit of process ids (PID_MAX_LIMIT on 64-bit machines).
+const MOST_TASKS: u64 = 1 << 22;
+
+const fn flag(
+    short: Option<char>,
+    long: &'static str,
+    set: fn(&mut Options),
+    help: &'static str,
+) -> Spec {
+    Spec {
+        short,
+        long,
+        metavar: "",
+        effect: Effect::Flag(set),
+        help,
+    }
+}
+
+const fn value(
+    short: Option<char>,
+    long: &'static str,
+    metavar: &'static str,
+    effect: Effect,
+    help: &'static str,
+) -> Spec {
+    Spec {
+        short,
+        long,
+        metavar,
+        effect,
+        help,
+    }
+}
+
+const TABLE: &[Spec] = &[
+    value(
+        Some('n'),
+        "nproc",
+        "N",
+        Effect::Number(0, MOST_TASKS, |o, v| o.processes = v),
+        "run N processes",
+    ),
+    value(
+        Some('t'),
+        "thread",
+        "M",
+        Effect::Number(0, MOST_TASKS, |o, v| o.threads = v),
+        "run M threads in each process",
+    ),
+    flag(
+        Some('F'),
+        "prefault",
+        |o| o.prefault = true,
+        "fault all pages in when memory is mapped",
+    ),
+    flag(
+        Some('P'),
+        "prealloc",
+        |o| o.prealloc = true,
+        "map once, before the tasks are made",
+    ),
+    value(
+        Some('u'),
+        "unit",
+        "SIZE",
+        Effect::Size(|o, v| o.unit = v),
+        "map in pieces of SIZE",
+    ),
+    value(
+        Some('j'),
+        "step",
+        "SIZE",
+        Effect::Size(|o, v| o.step = v),
+        "access one word in each SIZE bytes",
+    ),
+    value(
+        Some('r'),
+        "repeat",
+        "N",
+        Effect::Number(1, u64::MAX, |o, v| o.repeat = v),
+        "pass over the memory N times; writes are verified",
+    ),
+    flag(
+        Some('o'),
+        "readonly",
+        |o| o.readonly = true,
+        "read words instead of writing them",
+    ),
+    flag(
+        Some('R'),
+        "random",
+        |o| o.random = true,
+        "access words in random order",
+    ),
+    value(
+        None,
+        "random-seed",
+        "N",
+        Effect::Number(0, u32::MAX as u64, |o, v| o.random_seed = Some(v)),
+        "the same random order in each run",
+    ),
+    value(
+        Some('T'),
+        "runtime",
+        "SECONDS",
+        Effect::Number(0, u64::MAX, |o, v| o.runtime = v),
+        "stop each task after SECONDS",
+    ),
+    flag(
+        Some('O'),
+        "anonymous",
+        |o| o.anonymous = true,
+        "map anonymous memory, not /dev/zero",
+    ),
+    flag(
+        Some('U'),
+        "hugetlb",
+        |o| o.hugetlb = true,
+        "map 2 MB pages of the pool; needs -O",
+    ),
+    flag(
+        None,
+        "madv-thp",
+        |o| o.madv_thp = true,
+        "ask for transparent huge pages",
+    ),
+    flag(
+        Some('q'),
+        "quiet",
+        |o| o.quiet = true,
+        "print no dot for each repetition",
+    ),
+    value(Some('h'), "help", "", Effect::Help, "print this help"),
+];
+
+/// The help text.
+#[must_use]
+pub fn help() -> String {
+    let mut text = String::from(
+        "Usage: usemem [OPTIONS] SIZE\n\n\
+         Makes tasks that each pass over SIZE bytes of memory, one 8-byte word at a time, and\n\
+         prints a line for each: `BYTES bytes / TIME usecs = RATE KB/s`. The time includes\n\
+         obtaining the memory and making the tasks. SIZE takes a suffix k, m, g or t.\n\n\
+         Options:\n",
+    );
+    for spec in TABLE {
+        let short = spec.short.map_or("    ".to_owned(), |c| format!("-{c}, "));
+        let long = format!("--{} {}", spec.long, spec.metavar);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {short}{long:<19} {}", spec.help);
+    }
+    text.push_str(
+        "\nExamples:\n  \
+         usemem -n 2 -O 1g                          two processes fault and write 1 GiB each\n  \
+         usemem -n 2 --prealloc --prefault -O 1g    each copies on write what the parent mapped\n  \
+         usemem -t 4 -R --runtime 30 -O 2g          four threads, random order, 30 s at most\n  \
+         usemem -n 2 -P -F -O -U 512m               with huge pages; the pool needs 768 of them\n",
+    );
+    text
+}
+
+/// Reads the arguments after the tool's name.
+///
+/// # Errors
+/// [`UsageError`], at the first argument that is wrong; `--help` wins over what follows it.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, UsageError> {
+    let mut args = args.into_iter().map(|argument| {
+        argument.into_string().map_err(|raw| UsageError::NotText {
+            argument: raw.to_string_lossy().into_owned(),
+        })
+    });
+    let mut options = Options::default();
+    let mut operands = Vec::new();
+    while let Some(argument) = args.next().transpose()? {
+        if argument == "--" {
+            for rest in args.by_ref() {
+                operands.push(rest?);
+            }
+        } else if let Some(long) = argument.strip_prefix("--") {
+            let (name, attached) = match long.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (long, None),
+            };
+            let option = format!("--{name}");
+            let spec = TABLE
+                .iter()
+                .find(|spec| spec.long == name)
+                .ok_or_else(|| unknown_long(name))?;
+            if attached.is_some() && !spec.takes_value() {
+                return Err(UsageError::UnexpectedValue { option });
+            }
+            if apply(spec, option, attached, &mut args, &mut options)? {
+                return Ok(Invocation::Help);
+            }
+        } else if argument.len() > 1 && argument.starts_with('-') {
+            if cluster(&argument, &mut args, &mut options)? {
+                return Ok(Invocation::Help);
+            }
+        } else {
+            operands.push(argument);
+        }
+    }
+    options.size = match operands.as_slice() {
+        [size] => number("size", size, true, 0, u64::MAX)?,
+        other => return Err(UsageError::Operands { count: other.len() }),
+    };
+    if options.hugetlb && !options.anonymous {
+        return Err(UsageError::HugetlbNeedsAnonymous);
+    }
+    Ok(Invocation::Run(options))
+}
+
+/// Reads short options written together, such as `-FPn4`; true when one asks for help.
+fn cluster(
+    argument: &str,
+    args: &mut impl Iterator<Item = Result<String, UsageError>>,
+    options: &mut Options,
+) -> Result<bool, UsageError> {
+    let mut letters = argument.chars();
+    letters.next();
+    while let Some(letter) = letters.next() {
+        let spec = TABLE
+            .iter()
+            .find(|spec| spec.short == Some(letter))
+            .ok_or_else(|| unknown_short(letter))?;
+        let rest = letters.as_str();
+        let attached = (spec.takes_value() && !rest.is_empty()).then(|| rest.to_owned());
+        if apply(spec, format!("-{letter}"), attached, args, options)? {
+            return Ok(true);
+        }
+        if spec.takes_value() {
+            break;
+        }
+    }
+    Ok(false)
+}
+
+/// Lets one option take effect; true when it asks for help.
+fn apply(
+    spec: &Spec,
+    option: String,
+    attached: Option<String>,
+    args: &mut impl Iterator<Item = Result<String, UsageError>>,
+    options: &mut Options,
+) -> Result<bool, UsageError> {
+    if !spec.takes_value() {
+        if let Effect::Flag(set) = spec.effect {
+            set(options);
+        }
+        return Ok(matches!(spec.effect, Effect::Help));
+    }
+    let text = match attached {
+        Some(text) => text,
+        None => args
+            .next()
+            .transpose()?
+            .ok_or_else(|| UsageError::MissingValue {
+                option: option.clone(),
+                metavar: spec.metavar,
+            })?,
+    };
+    match spec.effect {
+        Effect::Number(min, max, set) => set(options, number(&option, &text, false, min, max)?),
+        Effect::Size(set) => set(options, number(&option, &text, true, 0, u64::MAX)?),
+        Effect::Flag(_) | Effect::Help => {}
+    }
+    Ok(false)
+}
+
+/// A decimal or `0x` number between `min` and `max`, with a suffix k, m, g or t (powers of 1024)
+/// if `sized`.
+fn number(what: &str, text: &str, sized: bool, min: u64, max: u64) -> Result<u64, UsageError> {
+    let bad = |reason: String| UsageError::BadNumber {
+        what: what.to_owned(),
+        value: text.to_owned(),
+        reason,
+        hint: match sized {
+            true => "a number of bytes such as 4096, 0x1000, 64k, 16m, 1g or 2t",
+            false => "a whole number such as 4",
+        },
+    };
+    let suffix = match text.chars().next_back() {
+        Some(last) if sized => "kmgt".find(last.to_ascii_lowercase()),
+        _ => None,
+    };
+    let (digits, shift) = match (suffix, text.split_at_checked(text.len().saturating_sub(1))) {
+        (Some(place), Some((digits, _))) => (digits, 10 * (place + 1)),
+        _ => (text, 0),
+    };
+    let hexadecimal = digits
+        .strip_prefix("0x")
+        .or_else(|| digits.strip_prefix("0X"));
+    let (digits, radix) = match hexadecimal {
+        Some(digits) => (digits, 16),
+        None => (digits, 10),
+    };
+    if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
+        return Err(bad("is not a number".to_owned()));
+    }
+    if radix == 10 && digits.len() > 1 && digits.starts_with('0') {
+        // C programs take it for octal; people do not.
+        return Err(bad("begins with 0, which is ambiguous".to_owned()));
+    }
+    let number = u64::from_str_radix(digits, radix)
+        .ok()
+        .and_then(|number| number.checked_mul(1 << shift))
+        .ok_or_else(|| bad("is too large for 64 bits".to_owned()))?;
+    match number {
+        small if small < min => Err(bad(format!("is less than {min}"))),
+        large if large > max => Err(bad(format!("is more than {max}"))),
+        fits => Ok(fits),
+    }
+}
+
+fn unknown_long(name: &str) -> UsageError {
+    let nearest = TABLE
+        .iter()
+        .map(|spec| (distance(name, spec.long), spec.long))
+        .min()
+        .filter(|(distance, long)| *distance <= long.len() / 3);
+    UsageError::UnknownOption {
+        option: format!("--{name}"),
+        hint: match nearest {
+            Some((_, long)) => format!("did you mean `--{long}`?"),
+            None => "`--help` lists the options".to_owned(),
+        },
+    }
+}
+
+fn unknown_short(letter: char) -> UsageError {
+    let twin = TABLE
+        .iter()
+        .find(|spec| spec.short.is_some_and(|c| c.eq_ignore_ascii_case(&letter)));
+    UsageError::UnknownOption {
+        option: format!("-{letter}"),
+        hint: match twin {
+            Some(Spec {
+                short: Some(c),
+                long,
+                ..
+            }) => format!("did you mean `-{c}` (--{long})?"),
+            _ => "`--help` lists the options".to_owned(),
+        },
+    }
+}
+
+/// The edit distance of two words (Levenshtein 1966), one row of the table at a time.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut left = i + 1;
+        let mut diagonal = i;
+        for (y, cell) in b.chars().zip(row.iter_mut().skip(1)) {
+            let above = *cell;
+            left = (diagonal + usize::from(x != y))
+                .min(above + 1)
+                .min(left + 1);
+            diagonal = above;
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    fn run(line: &str) -> Options {
+        match parse(words(line)) {
+            Ok(Invocation::Run(options)) => options,
+            other => panic!("`{line}` gave {other:?}"),
+        }
+    }
+
+    fn refused(line: &str) -> UsageError {
+        parse(words(line)).expect_err(line)
+    }
+
+    #[test]
+    fn the_lines_of_the_suite_are_understood() {
+        let cow = run("--runtime 300 -n 2 --prealloc --prefault -O -U 1073741824");
+        let expected = Options {
+            runtime: 300,
+            processes: 2,
+            prealloc: true,
+            prefault: true,
+            anonymous: true,
+            hugetlb: true,
+            size: 1 << 30,
+            ..Options::default()
+        };
+        assert_eq!(cow, expected);
+        let random = run("--runtime=5 -t 4 --random --random-seed 9 --readonly 64m");
+        let expected = Options {
+            runtime: 5,
+            threads: 4,
+            random: true,
+            random_seed: Some(9),
+            readonly: true,
+            size: 64 << 20,
+            ..Options::default()
+        };
+        assert_eq!(random, expected);
+    }
+
+    #[test]
+    fn clusters_attached_separate_and_long_forms_are_the_same() {
+        let expected = Options {
+            processes: 4,
+            prefault: true,
+            prealloc: true,
+            quiet: true,
+            repeat: 3,
+            unit: 4096,
+            step: 64,
+            anonymous: true,
+            madv_thp: true,
+            size: 1 << 20,
+            ..Options::default()
+        };
+        for line in [
+            "-FPqOn4 -r3 -u4k -j64 --madv-thp 1m",
+            "-F -P -q -O -n 4 -r 3 -u 4k -j 64 --madv-thp 1m",
+            "1m --prefault --prealloc --quiet --anonymous --nproc=4 --repeat 3 --unit=0x1000 \
+             --step 64 --madv-thp",
+            "-qFPO -n 4 -u 4K --madv-thp -r 3 -j 64 -- 1024k",
+        ] {
+            assert_eq!(run(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn sizes_take_suffixes_and_hexadecimal_but_never_overflow() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("4096", 4096),
+            ("0x10", 16),
+            ("0X10k", 16 << 10),
+            ("1K", 1 << 10),
+            ("3m", 3 << 20),
+            ("2G", 2 << 30),
+            ("1t", 1 << 40),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(run(text).size, bytes, "{text}");
+        }
+        for text in [
+            "18446744073709551616",
+            "16777216t",
+            "0xfffffffffffffffffk",
+            "k",
+            "0x",
+            "0xk",
+            "16mb",
+            "1.5g",
+            "010",
+            "+1",
+            "1é",
+            "é",
+        ] {
+            assert!(
+                matches!(refused(text), UsageError::BadNumber { what, .. } if what == "size"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_strictly_and_name_the_option() {
+        for (line, option, reason) in [
+            ("-n 2x 1m", "-n", "is not a number"),
+            ("-n2k 1m", "-n", "is not a number"),
+            ("--repeat 0 1m", "--repeat", "is less than 1"),
+            ("-r -1 1m", "-r", "is not a number"),
+            ("-t 4194305 1m", "-t", "is more than 4194304"),
+            (
+                "--random-seed=4294967296 1m",
+                "--random-seed",
+                "is more than 4294967295",
+            ),
+            ("--unit= 1m", "--unit", "is not a number"),
+        ] {
+            match refused(line) {
+                UsageError::BadNumber {
+                    what, reason: said, ..
+                } => assert_eq!((what.as_str(), said.as_str()), (option, reason), "{line}"),
+                other => panic!("`{line}` gave {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_options_are_refused_with_the_nearest_known_one() {
+        for (line, text) in [
+            (
+                "--prealoc 1m",
+                "unknown option `--prealoc`\nhint: did you mean `--prealloc`?",
+            ),
+            (
+                "--frobnicate 1m",
+                "unknown option `--frobnicate`\nhint: `--help` lists the options",
+            ),
+            (
+                "-Of 1m",
+                "unknown option `-f`\nhint: did you mean `-F` (--prefault)?",
+            ),
+            (
+                "-M 1m",
+                "unknown option `-M`\nhint: `--help` lists the options",
+            ),
+        ] {
+            assert_eq!(refused(line).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn misplaced_values_and_operands_are_refused() {
+        assert_eq!(
+            refused("-O 1m -n"),
+            UsageError::MissingValue {
+                option: "-n".to_owned(),
+                metavar: "N"
+            }
+        );
+        assert_eq!(
+            refused("--prealloc=yes 1m"),
+            UsageError::UnexpectedValue {
+                option: "--prealloc".to_owned()
+            }
+        );
+        assert_eq!(refused("-O"), UsageError::Operands { count: 0 });
+        assert_eq!(refused("1m 2m"), UsageError::Operands { count: 2 });
+        assert_eq!(refused("-U 1m"), UsageError::HugetlbNeedsAnonymous);
+        assert!(matches!(refused("-"), UsageError::BadNumber { .. }));
+    }
+
+    #[test]
+    fn help_wins_over_what_follows_and_names_every_option() {
+        for line in ["--help", "-h", "-Oh --bogus", "-n 2 -h"] {
+            assert_eq!(parse(words(line)), Ok(Invocation::Help), "{line}");
+        }
+        let text = help();
+        for spec in TABLE {
+            assert!(text.contains(&format!("--{}", spec.long)), "{}", spec.long);
+        }
+        assert!(text.lines().all(|line| line.len() <= 88), "{text}");
+    }
+
+    #[test]
+    fn an_argument_that_is_no_text_is_refused() {
+        use std::os::unix::ffi::OsStringExt;
+        let raw = OsString::from_vec(vec![b'-', 0xff]);
+        assert!(matches!(parse([raw]), Err(UsageError::NotText { .. })));
+    }
+
+    #[test]
+    fn the_edit_distance_is_the_known_one() {
+        for (a, b, edits) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("kitten", "sitting", 3),
+            ("repeat", "repeat", 0),
+        ] {
+            assert_eq!(distance(a, b), edits);
+            assert_eq!(distance(b, a), edits);
+        }
+    }
+
+    #[test]
+    fn a_unit_is_no_more_than_the_size() {
+        assert_eq!(run("1m").unit_bytes(), 1 << 20);
+        assert_eq!(run("-u 4k 1m").unit_bytes(), 4 << 10);
+        assert_eq!(run("-u 2m 1m").unit_bytes(), 1 << 20);
+    }
+}

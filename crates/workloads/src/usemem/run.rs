@@ -1,0 +1,415 @@
+//! The parent: it maps what is shared, makes the tasks, starts them together, and waits.
+
+use super::hugetlb;
+use super::options::Options;
+use super::sys::{self, Ending, Fork, Mapping, Region};
+use super::task::Job;
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// How often the parent looks for a task that died before the start.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Memory could not be mapped.
+    #[error("cannot map {bytes} bytes: {source}\nhint: {hint}")]
+    Map {
+        /// What was asked for.
+        bytes: u64,
+        /// What the kernel said.
+        source: io::Error,
+        /// What can be done.
+        hint: &'static str,
+    },
+    /// The pool of 2 MB pages is too small for all tasks.
+    #[error(
+        "{needed} huge pages of 2 MB are needed, but {available} are free\n\
+         hint: raise /proc/sys/vm/nr_hugepages by {}", needed - available
+    )]
+    HugePages {
+        /// Pages that all tasks and the parent take together.
+        needed: u64,
+        /// Pages that the pool can hand out now.
+        available: u64,
+    },
+    /// A task has no memory to pass over.
+    #[error("a task has no memory")]
+    NoMemory,
+    /// Memory could not be given back.
+    #[error("cannot unmap memory: {0}")]
+    Unmap(io::Error),
+    /// A word did not hold what an earlier pass had written.
+    #[error("Data wrong at offset {offset:#x}")]
+    DataWrong {
+        /// Byte offset in the unit.
+        offset: u64,
+    },
+    /// Something that tasks need could not be made.
+    #[error("cannot {what}: {source}\nhint: {hint}")]
+    Start {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+        /// What can be done.
+        hint: &'static str,
+    },
+    /// The parent could not follow its tasks.
+    #[error("cannot wait for the tasks: {0}")]
+    Wait(io::Error),
+    /// A line could not be written.
+    #[error("cannot write to standard output: {0}")]
+    Write(io::Error),
+    /// The parent or another task is gone before the start.
+    #[error("a task ended before all were ready; nothing was measured")]
+    NotStarted,
+    /// A task failed; it said why itself.
+    #[error("process {process} of {processes} failed with exit status {status}")]
+    TaskFailed {
+        /// Its number, from 1.
+        process: usize,
+        /// How many there were.
+        processes: usize,
+        /// Its exit status.
+        status: i32,
+    },
+    /// A task was killed.
+    #[error("process {process} of {processes} was killed by signal {signal}{hint}")]
+    TaskKilled {
+        /// Its number, from 1.
+        process: usize,
+        /// How many there were.
+        processes: usize,
+        /// The signal's number.
+        signal: i32,
+        /// What can be done, on a line of its own; empty where nothing is known.
+        hint: &'static str,
+    },
+}
+
+/// The two ends of the start: tasks report to the parent and wait until it opens the gate.
+struct Gate {
+    ready: (PipeReader, PipeWriter),
+    open: (PipeReader, PipeWriter),
+}
+
+/// A task's side of the gate, without the ends that would keep it from seeing the parent die.
+#[derive(Debug)]
+struct Seat {
+    ready: PipeWriter,
+    open: PipeReader,
+}
+
+impl Gate {
+    fn new() -> Result<Self, RunError> {
+        let pipe = || {
+            io::pipe().map_err(|source| RunError::Start {
+                what: "make a pipe",
+                source,
+                hint: "raise the limit of open files (ulimit -n)",
+            })
+        };
+        Ok(Self {
+            ready: pipe()?,
+            open: pipe()?,
+        })
+    }
+
+    fn seat(self) -> Seat {
+        Seat {
+            ready: self.ready.1,
+            open: self.open.0,
+        }
+    }
+
+    /// Waits until `tasks` tasks are ready, then starts them.
+    fn start(&mut self, tasks: u64) -> Result<(), RunError> {
+        let mut waiting = tasks;
+        while waiting > 0 {
+            if sys::readable(&self.ready.0, Some(PATIENCE)).map_err(RunError::Wait)? {
+                let mut marks = [0; 512];
+                let most = usize::try_from(waiting).map_or(512, |left| left.min(512));
+                let (chunk, _) = marks.split_at_mut(most);
+                waiting -= self.ready.0.read(chunk).map_err(RunError::Wait)? as u64;
+            } else if sys::a_child_has_ended() {
+                return Err(RunError::NotStarted);
+            }
+        }
+        self.open.1.write_all(b"*").map_err(RunError::Wait)
+    }
+}
+
+impl Seat {
+    /// Reports ready, and returns when the gate opens.
+    fn wait(&self) -> Result<(), RunError> {
+        (&self.ready).write_all(b"*").map_err(RunError::Write)?;
+        match sys::readable(&self.open, None) {
+            Ok(true) => Ok(()),
+            _ => Err(RunError::NotStarted),
+        }
+    }
+}
+
+/// Runs all tasks, and returns when the last has ended.
+///
+/// # Errors
+/// [`RunError`]: of the parent's own work, or else of the first task that failed.
+pub(super) fn run(options: &Options) -> Result<(), RunError> {
+    check_huge_pages(options, Path::new("/"))?;
+    let zero = match options.anonymous {
+        true => None,
+        false => Some(File::open("/dev/zero").map_err(|source| RunError::Start {
+            what: "open /dev/zero",
+            source,
+            hint: "-O takes anonymous memory instead",
+        })?),
+    };
+    let mut job = Job {
+        options,
+        start: sys::now(),
+        mapping: Mapping {
+            file: zero.as_ref(),
+            populate: options.prefault,
+            hugetlb: options.hugetlb,
+            advise_huge: options.madv_thp,
+        },
+        shared: None,
+    };
+    let shared: Option<Region> = match options.prealloc {
+        true if options.size > 0 => Some(job.map(options.size)?),
+        _ => None,
+    };
+    job.shared = shared.as_ref();
+    run_processes(&job)
+}
+
+/// Forks the processes, starts their tasks together and waits for all.
+fn run_processes(job: &Job<'_>) -> Result<(), RunError> {
+    let threads = job.options.threads.max(1);
+    let processes = job.options.processes.max(1);
+    let mut gate = Gate::new()?;
+    let mut children = Vec::new();
+    for process in 0..processes {
+        match sys::fork() {
+            Ok(Fork::Parent(pid)) => children.push(pid),
+            Ok(Fork::Child) => child(job, &gate.seat(), process),
+            Err(source) => {
+                abandon(&children);
+                return Err(RunError::Start {
+                    what: "fork",
+                    source,
+                    hint: "lower -n, or raise the limit of processes (ulimit -u, kernel.pid_max)",
+                });
+            }
+        }
+    }
+    if let Err(error) = gate.start(processes * threads) {
+        abandon(&children);
+        return Err(error);
+    }
+    wait_for(&children, job.options.hugetlb)
+}
+
+/// The life of the child process with this index: its threads' tasks, or its one task.
+fn child(job: &Job<'_>, seat: &Seat, process: u64) -> ! {
+    let result = match job.options.threads {
+        0 | 1 => seat.wait().and_then(|()| job.work(process)),
+        threads => run_threads(job, seat, process * threads, threads),
+    };
+    match result {
+        Ok(()) => sys::exit_now(0),
+        Err(error) => {
+            sys::complain(&format_args!("process {}: {error}", process + 1));
+            sys::exit_now(1)
+        }
+    }
+}
+
+/// Runs `threads` tasks as threads, and returns the first error.
+fn run_threads(job: &Job<'_>, seat: &Seat, first: u64, threads: u64) -> Result<(), RunError> {
+    std::thread::scope(|scope| {
+        let mut tasks = Vec::new();
+        for index in first..first + threads {
+            let task = std::thread::Builder::new()
+                .spawn_scoped(scope, move || seat.wait().and_then(|()| job.work(index)));
+            match task {
+                Ok(task) => tasks.push(task),
+                Err(source) => {
+                    // Leaving the scope would join threads that wait for this one.
+                    sys::complain(&RunError::Start {
+                        what: "make a thread",
+                        source,
+                        hint: "lower -t, or raise kernel.threads-max and vm.max_map_count",
+                    });
+                    sys::exit_now(1)
+                }
+            }
+        }
+        let mut result = Ok(());
+        for task in tasks {
+            result = result.and(task.join().unwrap_or(Err(RunError::NotStarted)));
+        }
+        result
+    })
+}
+
+/// Kills the children of a run that cannot start.
+fn abandon(children: &[i32]) {
+    for child in children {
+        sys::kill(*child);
+    }
+    for _ in children {
+        // A child that is gone already is what is wanted.
+        let _gone = sys::wait_any();
+    }
+}
+
+/// Waits for all children; an error is that of the first one that failed.
+fn wait_for(children: &[i32], hugetlb: bool) -> Result<(), RunError> {
+    let mut result = Ok(());
+    for _ in children {
+        let (pid, ending) = sys::wait_any().map_err(RunError::Wait)?;
+        let process = children
+            .iter()
+            .position(|child| *child == pid)
+            .map_or(0, |index| index + 1);
+        let processes = children.len();
+        result = result.and(match ending {
+            Ending::Exited(0) => Ok(()),
+            Ending::Exited(status) => Err(RunError::TaskFailed {
+                process,
+                processes,
+                status,
+            }),
+            Ending::Signalled(signal) => Err(RunError::TaskKilled {
+                process,
+                processes,
+                signal,
+                hint: match signal {
+                    libc::SIGBUS if hugetlb => {
+                        "\nhint: the pool of huge pages ran empty; raise /proc/sys/vm/nr_hugepages"
+                    }
+                    libc::SIGKILL => "\nhint: see the kernel log; it may have been out of memory",
+                    _ => "",
+                },
+            }),
+        });
+    }
+    result
+}
+
+/// Refuses to start when tasks would die of an empty pool; `root` is normally `/`.
+fn check_huge_pages(options: &Options, root: &Path) -> Result<(), RunError> {
+    if !options.hugetlb {
+        return Ok(());
+    }
+    let needed = huge_pages_needed(options);
+    match hugetlb::available(root) {
+        Some(available) if available < needed => Err(RunError::HugePages { needed, available }),
+        _ => Ok(()),
+    }
+}
+
+/// Huge pages that all tasks take at the same time.
+///
+/// Memory that is shared by threads counts once per process; that of the parent is copied by
+/// each child that writes to it, and is faulted in anew by each that reads unless the parent has
+/// populated it.
+fn huge_pages_needed(options: &Options) -> u64 {
+    let processes = options.processes.max(1);
+    if options.prealloc {
+        let copies = match options.readonly && options.prefault {
+            true => 1,
+            false => processes.saturating_add(1),
+        };
+        return hugetlb::pages(options.size).saturating_mul(copies);
+    }
+    let per_task = match options.unit_bytes() {
+        0 => 0,
+        unit => (options.size / unit)
+            .saturating_mul(hugetlb::pages(unit))
+            .saturating_add(hugetlb::pages(options.size % unit)),
+    };
+    let tasks = processes.saturating_mul(options.threads.max(1));
+    per_task.saturating_mul(tasks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn huge(size: u64) -> Options {
+        Options {
+            size,
+            anonymous: true,
+            hugetlb: true,
+            ..Options::default()
+        }
+    }
+
+    #[test]
+    fn each_child_that_writes_copies_what_the_parent_has() {
+        let cow = Options {
+            processes: 2,
+            prealloc: true,
+            prefault: true,
+            ..huge(GIB)
+        };
+        assert_eq!(huge_pages_needed(&cow), 3 * 512);
+        let reading = Options {
+            readonly: true,
+            ..cow.clone()
+        };
+        assert_eq!(huge_pages_needed(&reading), 512);
+        let lazy = Options {
+            prefault: false,
+            ..reading
+        };
+        assert_eq!(huge_pages_needed(&lazy), 3 * 512);
+    }
+
+    #[test]
+    fn tasks_that_map_for_themselves_round_each_unit_up() {
+        let own = Options {
+            processes: 2,
+            threads: 3,
+            unit: 3 << 20,
+            ..huge(7 << 20)
+        };
+        // Units of 3, 3 and 1 MiB are 2 + 2 + 1 pages.
+        assert_eq!(huge_pages_needed(&own), 6 * 5);
+        assert_eq!(huge_pages_needed(&huge(0)), 0);
+        assert_eq!(huge_pages_needed(&huge(1)), 1);
+    }
+
+    #[test]
+    fn too_few_pages_are_an_error_that_says_how_many() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let pool = root.path().join("sys/kernel/mm/hugepages/hugepages-2048kB");
+        std::fs::create_dir_all(&pool).expect("a fake pool");
+        for (name, value) in [
+            ("free_hugepages", "511"),
+            ("resv_hugepages", "0"),
+            ("surplus_hugepages", "0"),
+            ("nr_overcommit_hugepages", "0"),
+        ] {
+            std::fs::write(pool.join(name), value).expect("a fake count");
+        }
+        let error = check_huge_pages(&huge(GIB), root.path()).expect_err("one page is missing");
+        let text = error.to_string();
+        assert!(text.starts_with("512 huge pages of 2 MB are needed, but 511 are free"));
+        assert!(text.ends_with("hint: raise /proc/sys/vm/nr_hugepages by 1"));
+        assert!(check_huge_pages(&huge(GIB - (2 << 20)), root.path()).is_ok());
+        let small = Options {
+            hugetlb: false,
+            ..huge(GIB)
+        };
+        assert!(check_huge_pages(&small, root.path()).is_ok());
+    }
+}
