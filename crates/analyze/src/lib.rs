@@ -1,1 +1,19 @@
-//! Compare, tables and renderers; pure, no I/O
+//! From runs to tables: select, compare, render.
+//!
+//! [`row_of`] flattens a record, [`select`] picks runs, [`compare`] builds the one table of
+//! figures, and the modules of [`render`] print it. All of it is pure: no file, no terminal, no
+//! clock, so that every table can be tested byte for byte and a server can use the same code.
+//! Statistics come from `kdyno-stats`; no formula is written here.
+
+pub mod compare;
+pub mod comparison;
+mod near;
+pub mod number;
+pub mod render;
+pub mod row;
+pub mod select;
+
+pub use compare::{CompareOptions, compare};
+pub use comparison::Comparison;
+pub use row::row_of;
+pub use select::{MetricGlobs, SelectError, Selection};

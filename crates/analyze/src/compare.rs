@@ -1,0 +1,412 @@
+//! Runs to a [`Comparison`].
+//!
+//! Warm-ups and runs that did not end well never give a value; failures are counted beside the
+//! values. Figures of two clocks, instruments or units are never set against each other. No
+//! verdict is formed here: diagnostics are only filtered for display.
+
+use crate::comparison::{
+    CaseTable, Cell, Column, Comparison, Counts, FailureCell, FailureRow, Group, GroupKind, Row,
+};
+use crate::select::MetricGlobs;
+use kdyno_model::{ClockKind, MetricName, Role, RunRow, Scalar, VariantName};
+use kdyno_stats::change::reproduction_difference;
+use kdyno_stats::{Change, Summary, screen};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What to compare and what to show.
+#[derive(Clone, Debug, Default)]
+pub struct CompareOptions {
+    /// Columns in order, the base first; empty for the order of first execution.
+    pub variants: Vec<VariantName>,
+    /// What a variant is, in one line, by name.
+    pub descriptions: BTreeMap<VariantName, String>,
+    /// Only these metrics; they are shown whether or not they moved.
+    pub metrics: Option<MetricGlobs>,
+    /// Show every diagnostic, not only those that pass the display filter.
+    pub all: bool,
+}
+
+/// Sets the variants of `rows` side by side, one table per case and testbox.
+#[must_use]
+pub fn compare<'a>(
+    rows: impl IntoIterator<Item = &'a RunRow>,
+    options: &CompareOptions,
+) -> Comparison {
+    let mut rows: Vec<&RunRow> = rows.into_iter().collect();
+    rows.sort_by_key(|row| (row.plan, row.index, row.start_unix_ns));
+    let variants = columns_of(&rows, options);
+
+    let mut places: Vec<(Place<'_>, Vec<&RunRow>)> = Vec::new();
+    for row in &rows {
+        let place = (&row.case.id, row.case.name(), row.testbox.as_str());
+        match places.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, of_place)) => of_place.push(row),
+            None => places.push((place, vec![row])),
+        }
+    }
+    let tables: Vec<CaseTable> = places
+        .iter()
+        .filter_map(|(_, rows)| table(rows, &variants, options))
+        .collect();
+    let columns: Vec<Column> = variants
+        .iter()
+        .map(|name| Column {
+            name: name.clone(),
+            description: options.descriptions.get(name).cloned(),
+            counts: counts(&rows, name),
+        })
+        .collect();
+    let notes = comparison_notes(&rows, &columns);
+    Comparison {
+        columns,
+        tables,
+        notes,
+    }
+}
+
+/// Case and testbox; the name too, since a row without a content hash must not be merged.
+type Place<'a> = (&'a kdyno_model::CaseId, String, &'a str);
+
+fn columns_of(rows: &[&RunRow], options: &CompareOptions) -> Vec<VariantName> {
+    let mut variants = options.variants.clone();
+    if variants.is_empty() {
+        for row in rows {
+            if !variants.contains(&row.variant) {
+                variants.push(row.variant.clone());
+            }
+        }
+    }
+    variants
+}
+
+fn counts(rows: &[&RunRow], variant: &VariantName) -> Counts {
+    let of_variant = || rows.iter().filter(|row| row.variant == *variant);
+    let done = || of_variant().filter(|row| is_compared(row));
+    Counts {
+        runs: done().count(),
+        warm_ups: of_variant().filter(|row| row.warm_up).count(),
+        boots: done().filter_map(|row| row.boot_id.clone()).collect(),
+    }
+}
+
+fn is_compared(row: &RunRow) -> bool {
+    !row.warm_up && row.outcome.is_done()
+}
+
+fn comparison_notes(rows: &[&RunRow], columns: &[Column]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let plans: BTreeSet<_> = rows.iter().map(|row| row.plan).collect();
+    if plans.len() > 1 {
+        notes.push(format!("runs of {} plans are put together", plans.len()));
+    }
+    for column in columns.iter().filter(|column| column.counts.runs == 0) {
+        notes.push(format!("no run of {} gave figures", column.name));
+    }
+    notes
+}
+
+/// The table of one place; `None` when no column has a run there.
+fn table(
+    rows: &[&RunRow],
+    variants: &[VariantName],
+    options: &CompareOptions,
+) -> Option<CaseTable> {
+    let first = rows.iter().find(|row| variants.contains(&row.variant))?;
+    let counts: Vec<Counts> = variants.iter().map(|name| counts(rows, name)).collect();
+    let mut notes = uncounted(rows, variants);
+    let (mut shown, mut hidden) = (Vec::new(), 0);
+    for gathered in gather(rows, variants, options.metrics.as_ref()) {
+        let (row, refusals) = gathered.into_row(variants, &counts);
+        for refusal in refusals {
+            if !notes.contains(&refusal) {
+                notes.push(refusal);
+            }
+        }
+        let wanted = options.all || options.metrics.is_some() || row.role != Role::Diagnostic;
+        if wanted || row.moved() {
+            shown.push(row);
+        } else {
+            hidden += 1;
+        }
+    }
+    Some(CaseTable {
+        case: first.case.clone(),
+        testbox: first.testbox.clone(),
+        counts,
+        failures: failures(rows, variants),
+        groups: grouped(shown),
+        hidden,
+        notes,
+    })
+}
+
+/// Measured runs that are neither done nor a failure of the variant, said per variant.
+fn uncounted(rows: &[&RunRow], variants: &[VariantName]) -> Vec<String> {
+    let mut by_word: BTreeMap<(usize, &str), usize> = BTreeMap::new();
+    for row in rows.iter().filter(|row| !row.warm_up) {
+        let outcome = &row.outcome;
+        if let Some(column) = variants.iter().position(|name| *name == row.variant)
+            && !outcome.is_done()
+            && !outcome.is_failure()
+        {
+            *by_word.entry((column, outcome.word())).or_default() += 1;
+        }
+    }
+    let said = |((column, word), n): (&(usize, &str), &usize)| {
+        let name = variants.get(*column)?;
+        Some(format!("{} of {name} not counted: {word}", runs(*n)))
+    };
+    by_word.iter().filter_map(said).collect()
+}
+
+pub(crate) fn runs(n: usize) -> String {
+    format!("{n} run{}", if n == 1 { "" } else { "s" })
+}
+
+fn failures(rows: &[&RunRow], variants: &[VariantName]) -> Vec<FailureRow> {
+    let measured: Vec<&&RunRow> = rows.iter().filter(|row| !row.warm_up).collect();
+    let words: BTreeSet<&str> = measured
+        .iter()
+        .filter(|row| row.outcome.is_failure() && variants.contains(&row.variant))
+        .map(|row| row.outcome.word())
+        .collect();
+    let count = |name: &VariantName, wanted: &dyn Fn(&RunRow) -> bool| {
+        let of_variant = measured.iter().filter(|row| row.variant == *name);
+        of_variant.filter(|row| wanted(row)).count() as u64
+    };
+    let row_of = |word: &str| {
+        let shares: Vec<(u64, u64)> = variants
+            .iter()
+            .map(|name| {
+                let failed = count(name, &|row| row.outcome.word() == word);
+                let attempted = count(name, &|row| {
+                    row.outcome.is_done() || row.outcome.is_failure()
+                });
+                (failed, attempted)
+            })
+            .collect();
+        let base = shares.first().copied().unwrap_or_default();
+        let cells = shares
+            .iter()
+            .enumerate()
+            .map(|(column, &(failed, runs))| FailureCell {
+                failed,
+                runs,
+                difference: (column > 0)
+                    .then(|| reproduction_difference(base, (failed, runs)))
+                    .flatten(),
+            });
+        FailureRow {
+            name: format!("outcome.{word}"),
+            cells: cells.collect(),
+        }
+    };
+    words.into_iter().map(row_of).collect()
+}
+
+/// What must agree before two figures may be compared.
+#[derive(Clone, Copy, PartialEq)]
+struct Basis<'a> {
+    clock: ClockKind,
+    instrument: &'a str,
+    unit: &'a str,
+}
+
+impl Basis<'_> {
+    /// The first thing in which two bases differ, as `clock wall` and `clock guest-wall`.
+    fn difference(&self, other: &Self) -> Option<(String, String)> {
+        let pair = |what: &str, a: &str, b: &str| {
+            (a != b).then(|| (format!("{what} `{a}`"), format!("{what} `{b}`")))
+        };
+        pair("clock", clock_name(self.clock), clock_name(other.clock))
+            .or_else(|| pair("instrument", self.instrument, other.instrument))
+            .or_else(|| pair("unit", self.unit, other.unit))
+    }
+}
+
+fn clock_name(clock: ClockKind) -> &'static str {
+    match clock {
+        ClockKind::Wall => "wall",
+        ClockKind::GuestWall => "guest-wall",
+        ClockKind::GuestInstructions => "guest-instructions",
+    }
+}
+
+struct Observation<'a> {
+    run: &'a RunRow,
+    value: f64,
+    basis: Basis<'a>,
+}
+
+/// All values of one metric, by column.
+struct Gathered<'a> {
+    first: &'a Scalar,
+    columns: Vec<Vec<Observation<'a>>>,
+}
+
+/// The values of all metrics, in order of first appearance.
+fn gather<'a>(
+    rows: &[&'a RunRow],
+    variants: &[VariantName],
+    wanted: Option<&MetricGlobs>,
+) -> Vec<Gathered<'a>> {
+    let mut position: HashMap<&MetricName, Option<usize>> = HashMap::new();
+    let mut gathered: Vec<Gathered<'a>> = Vec::new();
+    for run in rows.iter().filter(|row| is_compared(row)) {
+        let Some(column) = variants.iter().position(|name| *name == run.variant) else {
+            continue;
+        };
+        for scalar in &run.scalars {
+            let place = *position.entry(&scalar.metric).or_insert_with(|| {
+                wanted
+                    .is_none_or(|globs| globs.matches(&scalar.metric))
+                    .then(|| {
+                        gathered.push(Gathered {
+                            first: scalar,
+                            columns: variants.iter().map(|_| Vec::new()).collect(),
+                        });
+                        gathered.len() - 1
+                    })
+            });
+            let metric = place.and_then(|place| gathered.get_mut(place));
+            if let Some(column) = metric.and_then(|metric| metric.columns.get_mut(column)) {
+                column.push(Observation {
+                    run,
+                    value: scalar.value,
+                    basis: Basis {
+                        clock: run.clock,
+                        instrument: &run.instrument,
+                        unit: scalar.unit.as_str(),
+                    },
+                });
+            }
+        }
+    }
+    gathered
+}
+
+impl Gathered<'_> {
+    /// The row, and why cells of it were refused.
+    fn into_row(self, variants: &[VariantName], counts: &[Counts]) -> (Row, Vec<String>) {
+        let absolute = self.first.metric.changes_absolutely();
+        let (mut notes, mut refusals) = (Vec::new(), Vec::new());
+        let mut base: Option<(Cell, Basis<'_>)> = None;
+        let mut cells = Vec::new();
+        for (place, (observations, name)) in self.columns.iter().zip(variants).enumerate() {
+            let run = counts.get(place).map_or(0, |counts| counts.runs);
+            notes.extend(missing(observations.len(), run, name));
+            let measured = match own_basis(observations, name) {
+                Ok(basis) => basis.and_then(|basis| Some((plain_cell(observations)?, basis))),
+                Err(refusal) => {
+                    refusals.push(refusal);
+                    None
+                }
+            };
+            if place == 0 {
+                base = measured.clone();
+            }
+            cells.push(measured.map(|(cell, basis)| match &base {
+                Some((base, base_basis)) if place > 0 => match base_basis.difference(&basis) {
+                    None => against(cell, base, absolute),
+                    Some((of_base, own)) => {
+                        let first = variants.first().map_or("", VariantName::as_str);
+                        refusals.push(format!(
+                            "{name} has {own}, {first} has {of_base}: not compared"
+                        ));
+                        cell
+                    }
+                },
+                _ => cell,
+            }));
+        }
+        notes.extend(refusals.iter().cloned());
+        let first = self.first;
+        let row = Row {
+            metric: first.metric.clone(),
+            unit: first.unit.clone(),
+            better: first.better,
+            role: first.role,
+            cells,
+            notes,
+        };
+        (row, refusals)
+    }
+}
+
+fn missing(present: usize, of: usize, name: &VariantName) -> Option<String> {
+    match present {
+        n if n >= of => None,
+        0 => Some(format!("no run of {name} has it")),
+        n => Some(format!("present in {n} of {} of {name}", runs(of))),
+    }
+}
+
+/// The basis that all observations share; an error says in what they differ.
+fn own_basis<'a>(
+    observations: &[Observation<'a>],
+    name: &VariantName,
+) -> Result<Option<Basis<'a>>, String> {
+    let Some(first) = observations.first() else {
+        return Ok(None);
+    };
+    let differing = |other: &Observation<'_>| first.basis.difference(&other.basis);
+    match observations.iter().find_map(differing) {
+        None => Ok(Some(first.basis)),
+        Some((a, b)) => Err(format!(
+            "runs of {name} have {a} and {b}: no figure is formed of them"
+        )),
+    }
+}
+
+fn plain_cell(observations: &[Observation<'_>]) -> Option<Cell> {
+    let values: Vec<f64> = observations.iter().map(|o| o.value).collect();
+    Some(Cell {
+        summary: Summary::of(&values)?,
+        boots: observations
+            .iter()
+            .filter_map(|o| o.run.boot_id.clone())
+            .collect(),
+        values,
+        change: None,
+        moved: false,
+    })
+}
+
+fn against(cell: Cell, base: &Cell, absolute: bool) -> Cell {
+    Cell {
+        change: Change::between(base.summary.mean, cell.summary.mean, absolute),
+        moved: screen::moved(&base.values, &cell.values),
+        ..cell
+    }
+}
+
+/// Headline rows, program rows, then diagnostics by group: those in which fewer metrics moved
+/// come first, since a single changed counter says more than fifty.
+fn grouped(rows: Vec<Row>) -> Vec<Group> {
+    let mut by_kind: BTreeMap<GroupKind, Vec<Row>> = BTreeMap::new();
+    for row in rows {
+        let kind = match row.role {
+            Role::Headline => GroupKind::Headline,
+            Role::Program => GroupKind::Program,
+            Role::Diagnostic => GroupKind::Diagnostic(row.metric.group().to_owned()),
+        };
+        by_kind.entry(kind).or_default().push(row);
+    }
+    let mut groups: Vec<Group> = by_kind
+        .into_iter()
+        .map(|(kind, mut rows)| {
+            if matches!(kind, GroupKind::Diagnostic(_)) {
+                rows.sort_by(|a, b| a.metric.cmp(&b.metric));
+            }
+            Group { kind, rows }
+        })
+        .collect();
+    groups.sort_by_cached_key(|group| match &group.kind {
+        GroupKind::Diagnostic(_) => (
+            group.rows.iter().filter(|row| row.moved()).count(),
+            group.kind.clone(),
+        ),
+        _ => (0, group.kind.clone()),
+    });
+    groups
+}

@@ -1,0 +1,120 @@
+//! The comparison as comma-separated values in long form: one line per metric and variant.
+//!
+//! Quoted as RFC 4180 has it, with numbers that read back exactly. What is missing is empty.
+//! A failure is a line too: its mean is the share of failed runs in percent.
+
+use crate::comparison::{CaseTable, Cell, Column, Comparison, FailureCell, FailureRow, Row};
+use crate::number::exact;
+use kdyno_model::Better;
+use kdyno_stats::{Change, change::failure_percent};
+
+const HEADER: &str = "case,testbox,metric,unit,better,variant,n,boots,mean,median,stddev,change,\
+                      change_kind,values";
+
+/// A header line, then one line per table, row and column that has figures.
+#[must_use]
+pub fn render(comparison: &Comparison) -> String {
+    let mut out = format!("{HEADER}\r\n");
+    for table in &comparison.tables {
+        for row in table.rows() {
+            for (cell, column) in row.cells.iter().zip(&comparison.columns) {
+                if let Some(cell) = cell {
+                    out.push_str(&record(&metric_fields(table, row, column, cell)));
+                }
+            }
+        }
+        for row in &table.failures {
+            for (cell, column) in row.cells.iter().zip(&comparison.columns) {
+                out.push_str(&record(&failure_fields(table, row, column, cell)));
+            }
+        }
+    }
+    out
+}
+
+fn metric_fields(table: &CaseTable, row: &Row, column: &Column, cell: &Cell) -> [String; 14] {
+    let (change, kind) = match cell.change {
+        Some(Change::Percent(percent)) => (exact(percent), "percent"),
+        Some(Change::Absolute(difference)) => (exact(difference), "absolute"),
+        None => (String::new(), ""),
+    };
+    let values: Vec<String> = cell.values.iter().map(|value| exact(*value)).collect();
+    [
+        table.case.name(),
+        table.testbox.clone(),
+        row.metric.to_string(),
+        row.unit.as_str().to_owned(),
+        better_word(row.better).to_owned(),
+        column.name.to_string(),
+        cell.values.len().to_string(),
+        known(cell.boots.len()),
+        exact(cell.summary.mean),
+        exact(cell.summary.median),
+        cell.summary.sample_sd.map(exact).unwrap_or_default(),
+        change,
+        kind.to_owned(),
+        values.join(" "),
+    ]
+}
+
+fn failure_fields(
+    table: &CaseTable,
+    row: &FailureRow,
+    column: &Column,
+    cell: &FailureCell,
+) -> [String; 14] {
+    let difference = cell.difference.map(exact).unwrap_or_default();
+    let kind = if difference.is_empty() {
+        ""
+    } else {
+        "absolute"
+    };
+    [
+        table.case.name(),
+        table.testbox.clone(),
+        row.name.clone(),
+        "%".to_owned(),
+        better_word(Better::Lower).to_owned(),
+        column.name.to_string(),
+        cell.runs.to_string(),
+        String::new(),
+        failure_percent((cell.failed, cell.runs))
+            .map(exact)
+            .unwrap_or_default(),
+        String::new(),
+        String::new(),
+        difference,
+        kind.to_owned(),
+        String::new(),
+    ]
+}
+
+pub(super) fn better_word(better: Better) -> &'static str {
+    match better {
+        Better::Higher => "higher",
+        Better::Lower => "lower",
+        Better::Neither => "neither",
+    }
+}
+
+/// A number of boots; empty when they are not known.
+fn known(boots: usize) -> String {
+    if boots == 0 {
+        String::new()
+    } else {
+        boots.to_string()
+    }
+}
+
+fn record(fields: &[String]) -> String {
+    let quoted: Vec<String> = fields.iter().map(|field| quote(field)).collect();
+    format!("{}\r\n", quoted.join(","))
+}
+
+fn quote(field: &str) -> String {
+    if field.contains([',', '"', '\r', '\n']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}

@@ -1,0 +1,111 @@
+//! The comparison as JSON, for programs.
+//!
+//! The shape is written out here and not derived from the data types, so that an inner change
+//! cannot silently alter what others read. A number that is missing is `null`.
+
+use super::csv::better_word;
+use crate::comparison::{CaseTable, Cell, Column, Comparison, Counts, FailureRow, Row};
+use kdyno_model::Role;
+use kdyno_stats::Change;
+use serde_json::{Value, json};
+
+/// Raised when a reader of an older form would misread a newer one.
+const VERSION: u32 = 1;
+
+/// One JSON object, indented, with a final line feed.
+#[must_use]
+pub fn render(comparison: &Comparison) -> String {
+    let columns = &comparison.columns;
+    let object = json!({
+        "version": VERSION,
+        "columns": columns.iter().map(column).collect::<Vec<_>>(),
+        "tables": comparison.tables.iter().map(|t| table(t, columns)).collect::<Vec<_>>(),
+        "notes": comparison.notes,
+    });
+    format!("{object:#}\n")
+}
+
+fn column(column: &Column) -> Value {
+    json!({
+        "variant": column.name,
+        "description": column.description,
+        "counts": counts(&column.counts),
+    })
+}
+
+fn counts(counts: &Counts) -> Value {
+    json!({
+        "runs": counts.runs,
+        "warm_ups": counts.warm_ups,
+        "boots": known(counts.boots.len()),
+    })
+}
+
+fn known(boots: usize) -> Option<usize> {
+    (boots > 0).then_some(boots)
+}
+
+fn table(table: &CaseTable, columns: &[Column]) -> Value {
+    json!({
+        "case": table.case,
+        "testbox": table.testbox,
+        "counts": table.counts.iter().map(counts).collect::<Vec<_>>(),
+        "failures": table.failures.iter().map(|row| failure(row, columns)).collect::<Vec<_>>(),
+        "metrics": table.rows().map(|row| metric(row, columns)).collect::<Vec<_>>(),
+        "hidden": table.hidden,
+        "notes": table.notes,
+    })
+}
+
+fn failure(row: &FailureRow, columns: &[Column]) -> Value {
+    let cells = row.cells.iter().zip(columns).map(|(cell, column)| {
+        json!({
+            "variant": column.name,
+            "failed": cell.failed,
+            "runs": cell.runs,
+            "difference": cell.difference,
+        })
+    });
+    json!({ "outcome": row.name, "cells": cells.collect::<Vec<_>>() })
+}
+
+fn metric(row: &Row, columns: &[Column]) -> Value {
+    let role = match row.role {
+        Role::Headline => "headline",
+        Role::Program => "program",
+        Role::Diagnostic => "diagnostic",
+    };
+    let cells = row
+        .cells
+        .iter()
+        .zip(columns)
+        .filter_map(|(cell, column)| Some(figures(cell.as_ref()?, column)));
+    json!({
+        "metric": row.metric,
+        "unit": row.unit,
+        "better": better_word(row.better),
+        "role": role,
+        "cells": cells.collect::<Vec<_>>(),
+        "notes": row.notes,
+    })
+}
+
+fn figures(cell: &Cell, column: &Column) -> Value {
+    let change = cell.change.map(|change| match change {
+        Change::Percent(amount) => json!({ "kind": "percent", "amount": amount }),
+        Change::Absolute(amount) => json!({ "kind": "absolute", "amount": amount }),
+    });
+    json!({
+        "variant": column.name,
+        "n": cell.values.len(),
+        "boots": known(cell.boots.len()),
+        "mean": cell.summary.mean,
+        "median": cell.summary.median,
+        "min": cell.summary.min,
+        "max": cell.summary.max,
+        "stddev": cell.summary.sample_sd,
+        "change": change,
+        "moved": cell.moved,
+        "values": cell.values,
+    })
+}

@@ -1,0 +1,17 @@
+//! Printers of the one table, each to a `String`.
+//!
+//! A renderer only lays out what [`crate::Comparison`] holds. Widths depend on the content and
+//! never on a terminal, so that a table looks the same in a mail, a log and a test.
+
+pub mod csv;
+mod figure;
+pub mod json;
+pub mod lkp;
+pub mod lkp_cases;
+pub mod ministat;
+mod sentence;
+pub mod text;
+
+/// Heading of every column of changes; the formula is
+/// [`kdyno_stats::change::percent_change`].
+pub(crate) const PERCENT_CHANGE: &str = "%change";

@@ -1,0 +1,94 @@
+//! One plain sentence per headline metric and column.
+//!
+//! A sentence says what the means are and how many runs and boots stand behind them. It claims
+//! no verdict, and that nothing stood out is never said to mean that nothing changed.
+
+use crate::compare::runs;
+use crate::comparison::{Cell, Column, Row};
+use crate::number::general;
+use kdyno_model::Better;
+use kdyno_stats::Change;
+
+/// The sentence for the column at `place` against the first; `None` when there is no such column.
+pub(super) fn sentence(row: &Row, columns: &[Column], place: usize) -> Option<String> {
+    let (base_name, name) = (&columns.first()?.name, &columns.get(place)?.name);
+    let metric = &row.metric;
+    let cell = row.cells.get(place).and_then(Option::as_ref);
+    let Some(base) = row.base() else {
+        return Some(format!(
+            "{metric} of {name}: not compared, {base_name} has no figure of it"
+        ));
+    };
+    let Some(cell) = cell else {
+        return Some(format!(
+            "{metric} of {base_name}: not compared, {name} has no figure of it"
+        ));
+    };
+    let Some(change) = cell.change else {
+        return Some(format!(
+            "{metric} of {name} and {base_name}: not compared, see the notes"
+        ));
+    };
+    let grounds = grounds(cell, base);
+    if !cell.moved {
+        return Some(format!(
+            "{metric} of {name} and {base_name}: no difference can be told from these runs ({grounds})"
+        ));
+    }
+    let higher = cell.summary.mean > base.summary.mean;
+    let direction = if higher { "higher" } else { "lower" };
+    let judgement = match (row.better, higher) {
+        (Better::Neither, _) => "",
+        (Better::Higher, true) | (Better::Lower, false) => ", which is better",
+        (Better::Higher, false) | (Better::Lower, true) => ", which is worse",
+    };
+    let amount = amount(change, row);
+    Some(format!(
+        "{metric} of {name} is {amount} {direction} than {base_name}{judgement} ({grounds})"
+    ))
+}
+
+/// How large a change is, without its sign.
+fn amount(change: Change, row: &Row) -> String {
+    let size = match change.amount().abs() {
+        size if (10.0..100_000.0).contains(&size) => format!("{size:.0}"),
+        size => general(size, 2),
+    };
+    match change {
+        Change::Percent(_) => format!("{size} %"),
+        Change::Absolute(_) if row.metric.changes_absolutely() => {
+            format!("{size} percentage points")
+        }
+        Change::Absolute(_) => format!("{size} {}", row.unit.as_str())
+            .trim_end()
+            .to_owned(),
+    }
+}
+
+/// Runs and boots behind two cells, and whether their ranges overlap.
+fn grounds(cell: &Cell, base: &Cell) -> String {
+    let (n, base_n) = (cell.values.len(), base.values.len());
+    let means = match (n, base_n) {
+        (1, 1) => "one run each".to_owned(),
+        _ if n == base_n => format!("means of {} each", runs(n)),
+        _ => format!("means of {} against {}", runs(n), runs(base_n)),
+    };
+    let boots = boots(cell.boots.union(&base.boots).count());
+    let ranges = if n < 2 || base_n < 2 {
+        "the spread of a single run is unknown"
+    } else if cell.summary.min > base.summary.max || cell.summary.max < base.summary.min {
+        "the runs' ranges do not overlap"
+    } else {
+        "the runs' ranges overlap"
+    };
+    format!("{means}, {boots}; {ranges}")
+}
+
+/// `1 boot`, `3 boots`; a number of 0 means that nobody recorded them.
+pub(super) fn boots(n: usize) -> String {
+    match n {
+        0 => "boots unknown".to_owned(),
+        1 => "1 boot".to_owned(),
+        n => format!("{n} boots"),
+    }
+}

@@ -1,0 +1,9 @@
+//! Selection, comparison and every renderer on runs made up for the purpose.
+
+mod comparing;
+mod fixture;
+mod golden;
+mod ministat;
+mod properties;
+mod rows;
+mod selecting;
