@@ -1,1 +1,8 @@
-//! Extract rules: raw program output to readings
+//! From raw output to readings.
+//!
+//! [`extract()`] follows the rules that a catalog entry holds; importers of other tools' files
+//! join it here. Pure: bytes in, readings out, and no input makes it panic.
+
+pub mod extract;
+
+pub use extract::{Extracted, RawOutput, RulesError, extract};

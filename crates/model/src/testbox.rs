@@ -1,6 +1,6 @@
 //! The machine under test, whatever it is.
 
-use crate::{BoxFacts, Measurement, PlanId, Setting, Trial};
+use crate::{BoxFacts, Measurement, SessionId, Setting, Trial};
 use std::path::{Path, PathBuf};
 
 /// A machine on which trials run: this one, a virtual one, later a remote one.
@@ -40,7 +40,7 @@ pub trait Testbox {
 #[derive(Clone, Debug, Default)]
 pub struct Preparation {
     /// For whom the machine is reserved.
-    pub plan: Option<PlanId>,
+    pub session: Option<SessionId>,
     /// Every setting that some trial makes.
     pub settings: Vec<Setting>,
     /// Take the machine although another run holds it.

@@ -1,1 +1,227 @@
-//! The index over run directories: portable SQL behind a synchronous face
+//! The index over run directories: portable SQL behind a synchronous face.
+//!
+//! Derived and rebuildable: it holds nothing that the run directories do not, so a damaged one is
+//! moved aside and filled again. One row per run carries its numbers as one blob of f64 whose
+//! order a shared `metric_set` names; this is half the size of a row per number, and a comparison
+//! reads few rows. Other readings are kept as JSON beside it, and headline figures once more as
+//! rows for plain SQL.
+//!
+//! One connection, not a pool: a command asks a handful of questions one after the other. The
+//! crate knows neither run directories nor what a comparison is; rows come in and go out as
+//! [`kdyno_model::RunRow`]. Its methods must not be called from within an async runtime.
+#![warn(missing_docs)]
+
+mod encode;
+mod error;
+mod filter;
+mod open;
+mod sql;
+
+pub use error::StoreError;
+pub use filter::{PlanSummary, RunFilter};
+
+use encode::MetricSet;
+use kdyno_model::{PlanId, RunId, RunRow};
+use sqlx::{AnyConnection, Connection};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use tokio::runtime::{Builder, Runtime};
+
+/// An open index.
+#[derive(Debug)]
+pub struct Index {
+    path: PathBuf,
+    runtime: Runtime,
+    connection: AnyConnection,
+    is_new: bool,
+}
+
+impl Index {
+    /// Opens the index at `path`, creating file and directories as needed.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when the file is damaged or of something else (damage in the
+    /// middle shows only when a query meets it), [`StoreError::Newer`], [`StoreError::Access`],
+    /// [`StoreError::Busy`].
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let runtime = Builder::new_current_thread().build();
+        let runtime = runtime.map_err(|e| StoreError::Access {
+            path: path.to_owned(),
+            reason: e.to_string(),
+        })?;
+        let (connection, is_new) = runtime.block_on(open::open(path))?;
+        Ok(Self {
+            path: path.to_owned(),
+            runtime,
+            connection,
+            is_new,
+        })
+    }
+
+    /// Whether opening created it: the run directories that exist are still to be ingested.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Adds runs, all or none, and returns how many were new; a run that is there stays as it is.
+    ///
+    /// # Errors
+    /// [`StoreError::InvalidRun`] when a number is not finite, or what the database says.
+    pub fn ingest(&mut self, rows: &[RunRow]) -> Result<usize, StoreError> {
+        rows.iter().try_for_each(encode::check)?;
+        let connection = &mut self.connection;
+        let added = self.runtime.block_on(ingest(connection, rows));
+        added.map_err(|e| StoreError::from_database(&self.path, &e))
+    }
+
+    /// The runs that the filter selects, in its order.
+    ///
+    /// # Errors
+    /// [`StoreError::FilterTooLong`], or what the database says.
+    pub fn runs_select(&mut self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
+        let given = sql::filter_len(filter);
+        // The testcase and the limit are values too.
+        let limit = sql::MAX_VALUES - 2;
+        if given > limit {
+            return Err(StoreError::FilterTooLong { given, limit });
+        }
+        let connection = &mut self.connection;
+        let rows = self.runtime.block_on(select(connection, filter));
+        rows.map_err(|e| StoreError::from_database(&self.path, &e))
+    }
+
+    /// The run whose id ends in these hexadecimal digits; hyphens do not count.
+    ///
+    /// # Errors
+    /// [`StoreError::Ambiguous`] when several do, or what the database says.
+    pub fn run_by_id_suffix(&mut self, suffix: &str) -> Result<Option<RunRow>, StoreError> {
+        let digits = suffix.replace('-', "").to_ascii_lowercase();
+        if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Ok(None);
+        }
+        let connection = &mut self.connection;
+        let found = self
+            .runtime
+            .block_on(sql::runs_by_suffix(connection, &digits));
+        let found = found.map_err(|e| StoreError::from_database(&self.path, &e))?;
+        match found[..] {
+            [] => Ok(None),
+            [run] => {
+                let filter = RunFilter {
+                    runs: vec![run],
+                    ..RunFilter::default()
+                };
+                Ok(self.runs_select(&filter)?.pop())
+            }
+            _ => Err(StoreError::Ambiguous {
+                suffix: suffix.to_owned(),
+            }),
+        }
+    }
+
+    /// The newest plan that has a run.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn plan_newest(&mut self) -> Result<Option<PlanId>, StoreError> {
+        let plan = self
+            .runtime
+            .block_on(sql::plan_newest(&mut self.connection));
+        plan.map_err(|e| StoreError::from_database(&self.path, &e))
+    }
+
+    /// Every plan that has a run, newest first.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn plans_list(&mut self) -> Result<Vec<PlanSummary>, StoreError> {
+        let plans = self.runtime.block_on(sql::plans_list(&mut self.connection));
+        plans.map_err(|e| StoreError::from_database(&self.path, &e))
+    }
+
+    /// How many runs it has.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn count(&mut self) -> Result<u64, StoreError> {
+        let count = self.runtime.block_on(sql::runs_count(&mut self.connection));
+        count.map_err(|e| StoreError::from_database(&self.path, &e))
+    }
+
+    /// Removes every run, before it is filled again.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn clear(&mut self) -> Result<(), StoreError> {
+        let connection = &mut self.connection;
+        let cleared = self.runtime.block_on(async {
+            let mut transaction = connection.begin_with(sql::engine::BEGIN_WRITE).await?;
+            sql::all_delete(&mut transaction).await?;
+            transaction.commit().await
+        });
+        cleared.map_err(|e| StoreError::from_database(&self.path, &e))
+    }
+
+    /// Closes it and folds its journal into the file; without it the next one to open does.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn close(self) -> Result<(), StoreError> {
+        let closed = self.runtime.block_on(self.connection.close());
+        closed.map_err(|e| StoreError::from_database(&self.path, &e))
+    }
+}
+
+async fn ingest(connection: &mut AnyConnection, rows: &[RunRow]) -> Result<usize, sqlx::Error> {
+    let mut transaction = connection.begin_with(sql::engine::BEGIN_WRITE).await?;
+    let ids: Vec<RunId> = rows.iter().map(|row| row.run_id).collect();
+    let mut seen = sql::runs_present(&mut transaction, &ids).await?;
+    let rows: Vec<&RunRow> = rows.iter().filter(|row| seen.insert(row.run_id)).collect();
+
+    let mut sets: HashMap<String, MetricSet> = HashMap::new();
+    let mut last = String::new();
+    let mut runs = Vec::with_capacity(rows.len());
+    for row in &rows {
+        // Neighbours mostly share a set, and hashing one costs more than comparing.
+        if !sets.get(&last).is_some_and(|set| set.fits(&row.scalars)) {
+            let set = MetricSet::of(&row.scalars).map_err(|e| sqlx::Error::Encode(e.into()))?;
+            last.clone_from(&set.id);
+            sets.insert(set.id.clone(), set);
+        }
+        runs.push((*row, last.clone(), encode::pack(&row.scalars)));
+    }
+    let sets: Vec<&MetricSet> = sets.values().collect();
+    sql::metric_sets_insert(&mut transaction, &sets).await?;
+    let added = sql::runs_insert(&mut transaction, &runs).await?;
+    sql::readings_insert(&mut transaction, &rows).await?;
+    sql::kpis_insert(&mut transaction, &rows).await?;
+    transaction.commit().await?;
+    Ok(added)
+}
+
+async fn select(
+    connection: &mut AnyConnection,
+    filter: &RunFilter,
+) -> Result<Vec<RunRow>, sqlx::Error> {
+    let stored = sql::runs_select(connection, filter).await?;
+    let runs: Vec<RunId> = stored.iter().map(|run| run.row.run_id).collect();
+    let mut ids: Vec<String> = stored.iter().map(|run| run.metric_set.clone()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let sets = sql::metric_sets_select(connection, &ids).await?;
+    let sets: HashMap<&str, &MetricSet> = sets.iter().map(|set| (set.id.as_str(), set)).collect();
+    let mut rich = sql::readings_select(connection, &runs).await?;
+    let whole = stored.into_iter().map(|run| {
+        let mut row = run.row;
+        let set = sets.get(run.metric_set.as_str());
+        row.scalars = set
+            .and_then(|set| set.unpack(&run.scalars))
+            .ok_or_else(|| {
+                sqlx::Error::Decode(format!("the numbers of run {} do not fit", row.run_id).into())
+            })?;
+        row.rich = rich.remove(&row.run_id).unwrap_or_default();
+        Ok(row)
+    });
+    whole.collect()
+}

@@ -1,0 +1,154 @@
+//! Streams to the metrics of a program.
+
+use super::lines::Found;
+use super::{Draft, Sink};
+use kdyno_model::{
+    Better, Derive, ExtractRules, Measurement, MetricRule, Quantity, Reduce, Role, Unit, Value,
+};
+use kdyno_stats::Summary;
+
+/// How many undeclared keys of a command count as headline.
+const HEADLINE_KEYS: usize = 5;
+
+/// Metrics that the program names itself, `key: number`; a key that came again makes samples.
+pub(super) fn keyed(rules: &ExtractRules, found: &Found, out: &mut Sink<'_>) {
+    let declared = |key: &str| {
+        rules
+            .metrics
+            .iter()
+            .find(|rule| rule.derive.is_none() && rule.name == key)
+    };
+    let any_declared = rules.metrics.iter().any(|rule| rule.derive.is_none());
+    for (position, keyed) in found.keys.iter().enumerate() {
+        let printed_unit = Unit(keyed.unit.clone());
+        let draft = match declared(&keyed.key) {
+            Some(rule) => Draft {
+                unit: if rule.unit.as_str().is_empty() {
+                    &printed_unit
+                } else {
+                    &rule.unit
+                },
+                better: rule.better,
+                role: rule.role,
+            },
+            None => Draft {
+                unit: &printed_unit,
+                better: Better::Neither,
+                role: if any_declared || position >= HEADLINE_KEYS {
+                    Role::Program
+                } else {
+                    Role::Headline
+                },
+            },
+        };
+        let value = match keyed.values.as_slice() {
+            [one] => Value::Scalar(*one),
+            many => Value::Samples(many.to_vec()),
+        };
+        out.program(&keyed.key, &draft, value);
+    }
+}
+
+/// Metrics that the rules compute.
+pub(super) fn derived(
+    rules: &ExtractRules,
+    found: &Found,
+    measurement: &Measurement,
+    out: &mut Sink<'_>,
+) {
+    for rule in &rules.metrics {
+        let value = rule
+            .derive
+            .as_ref()
+            .and_then(|derive| compute(derive, found, measurement));
+        if let Some(value) = value {
+            out.program(&rule.name, &draft(rule), Value::Scalar(value));
+        }
+    }
+}
+
+fn draft(rule: &MetricRule) -> Draft<'_> {
+    Draft {
+        unit: &rule.unit,
+        better: rule.better,
+        role: rule.role,
+    }
+}
+
+fn compute(derive: &Derive, found: &Found, measurement: &Measurement) -> Option<f64> {
+    match derive {
+        Derive::Reduce {
+            stream,
+            within,
+            across,
+            scale,
+        } => {
+            let rounds = found.streams.get(stream)?;
+            let reduced: Vec<f64> = rounds
+                .iter()
+                .filter_map(|round| reduce(*within, round))
+                .collect();
+            Some(reduce(*across, &reduced)? * scale)
+        }
+        Derive::Ratio { of, to, scale } => {
+            let denominator = quantity(to, found, measurement).filter(|total| *total != 0.0)?;
+            Some(quantity(of, found, measurement)? / denominator * scale)
+        }
+        Derive::Spread { stream } => {
+            let rounds: Vec<&Vec<f64>> = found
+                .streams
+                .get(stream)?
+                .iter()
+                .filter(|r| !r.is_empty())
+                .collect();
+            match rounds.as_slice() {
+                [only] => reduce(Reduce::SpreadPercent, only),
+                many => {
+                    let sums: Vec<f64> = many
+                        .iter()
+                        .filter_map(|round| reduce(Reduce::Sum, round))
+                        .collect();
+                    reduce(Reduce::SpreadPercent, &sums)
+                }
+            }
+        }
+    }
+}
+
+fn quantity(quantity: &Quantity, found: &Found, measurement: &Measurement) -> Option<f64> {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "nanoseconds and counts far below 2^53"
+    )]
+    match quantity {
+        Quantity::Stream(stream) => {
+            let all: Vec<f64> = found
+                .streams
+                .get(stream)?
+                .iter()
+                .flatten()
+                .copied()
+                .collect();
+            reduce(Reduce::Sum, &all)
+        }
+        Quantity::CpuNs => {
+            let usage = measurement.rounds.iter().map(|round| round.usage);
+            Some(usage.map(|u| u.user_ns + u.system_ns).sum::<u64>() as f64)
+        }
+        Quantity::Rounds => Some(measurement.rounds.len() as f64),
+    }
+}
+
+/// Many numbers to one; `None` for none, and for the spread of numbers whose mean is 0.
+fn reduce(how: Reduce, values: &[f64]) -> Option<f64> {
+    let summary = Summary::of(values)?;
+    match how {
+        Reduce::Sum => Some(values.iter().sum()),
+        Reduce::Mean => Some(summary.mean),
+        Reduce::UpperMedian => Some(summary.upper_median),
+        Reduce::Min => Some(summary.min),
+        Reduce::Max => Some(summary.max),
+        Reduce::Last => values.last().copied(),
+        Reduce::SpreadPercent => summary.relative_spread(),
+    }
+}

@@ -1,0 +1,157 @@
+//! Lines to numbers: every rule over every line of every round.
+
+use super::{RawOutput, RulesError};
+use kdyno_model::{ExtractRules, Measurement, OutputStream};
+use regex::bytes::{Captures, Regex};
+use std::collections::HashMap;
+
+/// What the lines of a run gave.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Numbers by stream, one list per round.
+    pub streams: HashMap<String, Vec<Vec<f64>>>,
+    /// Numbers by key in order of first appearance.
+    pub keys: Vec<Keyed>,
+    /// The first figure that is no finite number, with its line.
+    pub bad_figure: Option<String>,
+}
+
+/// All values of one key.
+#[derive(Debug)]
+pub(super) struct Keyed {
+    pub key: String,
+    pub unit: String,
+    pub values: Vec<f64>,
+}
+
+struct Rule {
+    regex: Regex,
+    from: OutputStream,
+    names: Vec<String>,
+}
+
+/// Applies all rules.
+pub(super) fn scan(
+    rules: &ExtractRules,
+    raw: RawOutput<'_>,
+    measurement: &Measurement,
+) -> Result<Found, RulesError> {
+    let compiled = rules
+        .lines
+        .iter()
+        .map(|line| compile(rules, &line.pattern, line.from));
+    let compiled = compiled.collect::<Result<Vec<_>, _>>()?;
+    let mut found = Found::default();
+    for round in &measurement.rounds {
+        let stdout = slice(raw.stdout, round.stdout_from, round.stdout_to);
+        let stderr = slice(raw.stderr, round.stderr_from, round.stderr_to);
+        for rule in &compiled {
+            let text = if rule.from == OutputStream::Stdout {
+                stdout
+            } else {
+                stderr
+            };
+            found.take_round(rule, text);
+        }
+    }
+    Ok(found)
+}
+
+fn compile(rules: &ExtractRules, pattern: &str, from: OutputStream) -> Result<Rule, RulesError> {
+    let regex = Regex::new(pattern).map_err(|error| RulesError {
+        prefix: rules.prefix.clone(),
+        pattern: pattern.to_owned(),
+        reason: error.to_string(),
+    })?;
+    let names = regex.capture_names().flatten().map(str::to_owned).collect();
+    Ok(Rule { regex, from, names })
+}
+
+/// A round's part of the output; empty when the record says more than there is.
+fn slice(bytes: &[u8], from: u64, to: u64) -> &[u8] {
+    let index = |n: u64| usize::try_from(n).ok();
+    index(from)
+        .zip(index(to))
+        .and_then(|(from, to)| bytes.get(from..to))
+        .unwrap_or_default()
+}
+
+impl Found {
+    fn take_round(&mut self, rule: &Rule, text: &[u8]) {
+        let keyed = rule.names.iter().any(|name| name == "key");
+        if !keyed {
+            for name in &rule.names {
+                self.streams
+                    .entry(name.clone())
+                    .or_default()
+                    .push(Vec::new());
+            }
+        }
+        for line in text.split(|byte| *byte == b'\n') {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if let Some(captures) = rule.regex.captures(line) {
+                if keyed {
+                    self.take_key(&captures, line);
+                } else {
+                    self.take_streams(rule, &captures, line);
+                }
+            }
+        }
+    }
+
+    fn take_streams(&mut self, rule: &Rule, captures: &Captures<'_>, line: &[u8]) {
+        for name in &rule.names {
+            let Some(capture) = captures.name(name) else {
+                continue;
+            };
+            let Some(number) = self.number(capture.as_bytes(), line) else {
+                continue;
+            };
+            if let Some(round) = self
+                .streams
+                .get_mut(name)
+                .and_then(|rounds| rounds.last_mut())
+            {
+                round.push(number);
+            }
+        }
+    }
+
+    fn take_key(&mut self, captures: &Captures<'_>, line: &[u8]) {
+        let text = |name: &str| {
+            captures
+                .name(name)
+                .map(|m| String::from_utf8_lossy(m.as_bytes()).into_owned())
+        };
+        let (Some(key), Some(value)) = (text("key"), captures.name("value")) else {
+            return;
+        };
+        let Some(number) = self.number(value.as_bytes(), line) else {
+            return;
+        };
+        match self.keys.iter_mut().find(|keyed| keyed.key == key) {
+            Some(keyed) => keyed.values.push(number),
+            None => self.keys.push(Keyed {
+                key,
+                unit: text("unit").unwrap_or_default(),
+                values: vec![number],
+            }),
+        }
+    }
+
+    fn number(&mut self, text: &[u8], line: &[u8]) -> Option<f64> {
+        const SHOWN: usize = 120;
+        let number = std::str::from_utf8(text)
+            .ok()
+            .and_then(|text| text.parse::<f64>().ok());
+        let number = number.filter(|number| number.is_finite());
+        if number.is_none() && self.bad_figure.is_none() {
+            let line: String = String::from_utf8_lossy(line).chars().take(SHOWN).collect();
+            self.bad_figure = Some(format!(
+                "printed a figure that is no finite number: `{}`",
+                line.trim()
+            ));
+        }
+        number
+    }
+}

@@ -1,0 +1,510 @@
+//! Every SQL statement of the index.
+//!
+//! Portable: `$n` placeholders; TEXT, BIGINT, DOUBLE PRECISION and bytes; times and counts as
+//! 64-bit integers; no sum of them, no engine's own functions outside [`engine`].
+
+use crate::encode::{MetricSet, from_word, word};
+use crate::{PlanSummary, RunFilter};
+use kdyno_model::{
+    BootId, CaseId, CaseRef, PlanId, Reading, Role, RunId, RunRow, SessionId, VariantName,
+};
+use sqlx::any::{AnyArguments, AnyRow};
+use sqlx::{Any, AnyConnection, Arguments, AssertSqlSafe, Encode, Row, Type};
+use std::collections::{HashMap, HashSet};
+
+type Result<T> = std::result::Result<T, sqlx::Error>;
+
+/// Values that one statement can take; SQLite's limit is 32766, PostgreSQL's 65535.
+pub(crate) const MAX_VALUES: usize = 30_000;
+
+/// Rows per statement: enough to hide the cost of a statement, far from the limit of values.
+const CHUNK: usize = 200;
+
+/// Headline figures per run that plain SQL sees.
+const KPI_PER_RUN: usize = 10;
+
+const RUN_COLUMNS: &str = "run_id, origin, plan_id, plan_index, block, block_order, testcase, \
+     params, case_id, variant, testbox, iteration, warm_up, build_id, boot_id, session_id, \
+     kernel_release, start_unix_ns, window_ns, clock, instrument, outcome, outcome_json, \
+     metric_set_id, scalars";
+
+/// A run with its numbers still packed.
+pub(crate) struct StoredRun {
+    /// The run, without numbers and rich readings.
+    pub row: RunRow,
+    /// Which set names its numbers.
+    pub metric_set: String,
+    /// Its numbers.
+    pub scalars: Vec<u8>,
+}
+
+/// A statement under construction: text and values grow together.
+#[derive(Default)]
+struct Statement {
+    text: String,
+    values: AnyArguments,
+    has_condition: bool,
+}
+
+impl Statement {
+    fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn bind<'q, T: Encode<'q, Any> + Type<Any>>(&mut self, value: T) -> Result<()> {
+        self.values.add(value).map_err(sqlx::Error::Encode)?;
+        self.text.push_str(&format!("${}", self.values.len()));
+        Ok(())
+    }
+
+    /// `column IN (...)`; the condition is left out for an empty list.
+    fn any_of(&mut self, column: &str, names: &[String]) -> Result<()> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        self.push(if self.has_condition {
+            " AND "
+        } else {
+            " WHERE "
+        });
+        self.has_condition = true;
+        self.push(column);
+        for (i, name) in names.iter().enumerate() {
+            self.push(if i == 0 { " IN (" } else { ", " });
+            self.bind(name.clone())?;
+        }
+        self.push(")");
+        Ok(())
+    }
+
+    async fn execute(self, connection: &mut AnyConnection) -> Result<u64> {
+        let query = sqlx::query_with(AssertSqlSafe(self.text), self.values);
+        Ok(query.execute(connection).await?.rows_affected())
+    }
+
+    async fn fetch(self, connection: &mut AnyConnection) -> Result<Vec<AnyRow>> {
+        let query = sqlx::query_with(AssertSqlSafe(self.text), self.values);
+        query.fetch_all(connection).await
+    }
+}
+
+/// `table (columns) VALUES (...), (...)`, where what is there already stays; gives the number
+/// of new rows.
+async fn insert<T>(
+    connection: &mut AnyConnection,
+    target: &str,
+    rows: &[T],
+    bind: impl Fn(&mut Values<'_>, &T) -> Result<()>,
+) -> Result<u64> {
+    let mut added = 0;
+    for chunk in rows.chunks(CHUNK) {
+        let mut statement = Statement::new(&format!("INSERT INTO {target} VALUES "));
+        for (i, row) in chunk.iter().enumerate() {
+            statement.push(if i == 0 { "(" } else { ", (" });
+            let mut values = Values(&mut statement, true);
+            bind(&mut values, row)?;
+            statement.push(")");
+        }
+        statement.push(" ON CONFLICT DO NOTHING");
+        added += statement.execute(connection).await?;
+    }
+    Ok(added)
+}
+
+/// The values of one row, separated by commas.
+struct Values<'s>(&'s mut Statement, bool);
+
+impl Values<'_> {
+    fn add<'q, T: Encode<'q, Any> + Type<Any>>(&mut self, value: T) -> Result<&mut Self> {
+        if !std::mem::take(&mut self.1) {
+            self.0.push(", ");
+        }
+        self.0.bind(value)?;
+        Ok(self)
+    }
+}
+
+/// Which of these runs are there.
+pub(crate) async fn runs_present(
+    connection: &mut AnyConnection,
+    runs: &[RunId],
+) -> Result<HashSet<RunId>> {
+    let mut present = HashSet::new();
+    for chunk in runs.chunks(MAX_VALUES) {
+        let mut statement = Statement::new("SELECT run_id FROM run");
+        statement.any_of("run_id", &strings(chunk))?;
+        for row in statement.fetch(connection).await? {
+            present.insert(id(RunId::parse, &row.try_get::<String, _>(0)?)?);
+        }
+    }
+    Ok(present)
+}
+
+/// Stores runs with their metric sets' ids and packed numbers; gives the number of new ones.
+pub(crate) async fn runs_insert(
+    connection: &mut AnyConnection,
+    runs: &[(&RunRow, String, Vec<u8>)],
+) -> Result<usize> {
+    let target = format!("run ({RUN_COLUMNS})");
+    let added = insert(connection, &target, runs, |values, (row, set, scalars)| {
+        let text = |id: &Option<BootId>| id.as_ref().map(|id| id.0.clone());
+        values
+            .add(row.run_id.to_string())?
+            .add(word(&row.origin).map_err(encode)?)?
+            .add(row.plan.to_string())?
+            .add(i64::from(row.index))?
+            .add(i64::from(row.block))?
+            .add(i64::from(row.order))?
+            .add(row.case.testcase.clone())?
+            .add(row.case.params.clone())?
+            .add(row.case.id.0.clone())?
+            .add(row.variant.0.clone())?
+            .add(row.testbox.clone())?
+            .add(i64::from(row.iteration))?
+            .add(i64::from(row.warm_up))?
+            .add(row.build_id.clone())?
+            .add(text(&row.boot_id))?
+            .add(row.session.map(|id| id.to_string()))?
+            .add(row.kernel_release.clone())?
+            .add(row.start_unix_ns)?
+            // The same 64 bits: no window lasts the 292 years from which on they read negative.
+            .add(row.window_ns.cast_signed())?
+            .add(word(&row.clock).map_err(encode)?)?
+            .add(row.instrument.clone())?
+            .add(row.outcome.word())?
+            .add(serde_json::to_string(&row.outcome).map_err(encode)?)?
+            .add(set.clone())?
+            .add(scalars.clone())?;
+        Ok(())
+    });
+    Ok(usize::try_from(added.await?).unwrap_or(usize::MAX))
+}
+
+/// Stores the rich readings of runs that are stored.
+pub(crate) async fn readings_insert(
+    connection: &mut AnyConnection,
+    rows: &[&RunRow],
+) -> Result<u64> {
+    let readings: Vec<(RunId, i64, &Reading)> = rows
+        .iter()
+        .flat_map(|row| (0..).zip(&row.rich).map(|(i, r)| (row.run_id, i, r)))
+        .collect();
+    let target = "run_reading (run_id, position, metric, reading)";
+    let bind = |values: &mut Values<'_>, (run, position, reading): &(RunId, i64, &Reading)| {
+        values
+            .add(run.to_string())?
+            .add(*position)?
+            .add(reading.metric.as_str())?
+            .add(serde_json::to_vec(reading).map_err(encode)?)?;
+        Ok(())
+    };
+    insert(connection, target, &readings, bind).await
+}
+
+/// Stores the headline figures of runs that are stored.
+pub(crate) async fn kpis_insert(connection: &mut AnyConnection, rows: &[&RunRow]) -> Result<u64> {
+    let headline = |row: &RunRow| {
+        let scalars = row.scalars.iter().filter(|s| s.role == Role::Headline);
+        scalars.take(KPI_PER_RUN).cloned().collect::<Vec<_>>()
+    };
+    let kpis: Vec<_> = rows
+        .iter()
+        .flat_map(|row| headline(row).into_iter().map(|s| (row.run_id, s)))
+        .collect();
+    let target = "kpi_point (run_id, metric, unit, value)";
+    insert(connection, target, &kpis, |values, (run, scalar)| {
+        values
+            .add(run.to_string())?
+            .add(scalar.metric.as_str())?
+            .add(scalar.unit.as_str())?
+            .add(scalar.value)?;
+        Ok(())
+    })
+    .await
+}
+
+/// Stores metric sets.
+pub(crate) async fn metric_sets_insert(
+    connection: &mut AnyConnection,
+    sets: &[&MetricSet],
+) -> Result<u64> {
+    let target = "metric_set (metric_set_id, definition)";
+    insert(connection, target, sets, |values, set| {
+        values.add(set.id.clone())?.add(set.definition.clone())?;
+        Ok(())
+    })
+    .await
+}
+
+/// Reads the metric sets with these ids.
+pub(crate) async fn metric_sets_select(
+    connection: &mut AnyConnection,
+    ids: &[String],
+) -> Result<Vec<MetricSet>> {
+    let mut sets = Vec::new();
+    for chunk in ids.chunks(MAX_VALUES) {
+        let mut statement = Statement::new("SELECT metric_set_id, definition FROM metric_set");
+        statement.any_of("metric_set_id", chunk)?;
+        for row in statement.fetch(connection).await? {
+            sets.push(MetricSet::read(row.try_get(0)?, row.try_get(1)?).map_err(decode)?);
+        }
+    }
+    Ok(sets)
+}
+
+/// How many values the filter needs.
+pub(crate) fn filter_len(filter: &RunFilter) -> usize {
+    filter.plans.len() + filter.runs.len() + filter.testboxes.len() + filter.variants.len()
+}
+
+/// Selects runs.
+pub(crate) async fn runs_select(
+    connection: &mut AnyConnection,
+    filter: &RunFilter,
+) -> Result<Vec<StoredRun>> {
+    let mut statement = Statement::new(&format!("SELECT {RUN_COLUMNS} FROM run"));
+    let texts = |ids: &[VariantName]| ids.iter().map(|v| v.0.clone()).collect::<Vec<_>>();
+    statement.any_of("plan_id", &strings(&filter.plans))?;
+    statement.any_of("run_id", &strings(&filter.runs))?;
+    statement.any_of("testbox", &filter.testboxes)?;
+    statement.any_of("variant", &texts(&filter.variants))?;
+    statement.any_of("testcase", filter.testcase.as_slice())?;
+    statement.push(if filter.newest_first {
+        " ORDER BY start_unix_ns DESC, run_id DESC"
+    } else {
+        " ORDER BY plan_id, plan_index, run_id"
+    });
+    if let Some(limit) = filter.limit {
+        statement.push(" LIMIT ");
+        statement.bind(i64::from(limit))?;
+    }
+    let rows = statement.fetch(connection).await?;
+    rows.iter().map(run_from).collect()
+}
+
+/// Reads one row of [`RUN_COLUMNS`].
+fn run_from(row: &AnyRow) -> Result<StoredRun> {
+    let text = |i: usize| row.try_get::<String, _>(i);
+    let maybe = |i: usize| row.try_get::<Option<String>, _>(i);
+    let small = |i: usize| u32::try_from(row.try_get::<i64, _>(i)?).map_err(decode);
+    let run = RunRow {
+        run_id: id(RunId::parse, &text(0)?)?,
+        origin: from_word(text(1)?).map_err(decode)?,
+        plan: id(PlanId::parse, &text(2)?)?,
+        index: small(3)?,
+        block: small(4)?,
+        order: small(5)?,
+        case: CaseRef {
+            testcase: text(6)?,
+            params: text(7)?,
+            id: CaseId(text(8)?),
+        },
+        variant: VariantName(text(9)?),
+        testbox: text(10)?,
+        iteration: small(11)?,
+        warm_up: row.try_get::<i64, _>(12)? != 0,
+        build_id: maybe(13)?,
+        boot_id: maybe(14)?.map(BootId),
+        session: maybe(15)?.map(|t| id(SessionId::parse, &t)).transpose()?,
+        kernel_release: text(16)?,
+        start_unix_ns: row.try_get(17)?,
+        window_ns: row.try_get::<i64, _>(18)?.cast_unsigned(),
+        clock: from_word(text(19)?).map_err(decode)?,
+        instrument: text(20)?,
+        // Column 21 is the outcome's word, for plain SQL.
+        outcome: serde_json::from_str(&text(22)?).map_err(decode)?,
+        scalars: Vec::new(),
+        rich: Vec::new(),
+    };
+    Ok(StoredRun {
+        row: run,
+        metric_set: text(23)?,
+        scalars: row.try_get(24)?,
+    })
+}
+
+/// The rich readings of runs, each run's in order.
+pub(crate) async fn readings_select(
+    connection: &mut AnyConnection,
+    runs: &[RunId],
+) -> Result<HashMap<RunId, Vec<Reading>>> {
+    let mut readings: HashMap<RunId, Vec<Reading>> = HashMap::new();
+    for chunk in runs.chunks(MAX_VALUES) {
+        let mut statement = Statement::new("SELECT run_id, reading FROM run_reading");
+        statement.any_of("run_id", &strings(chunk))?;
+        statement.push(" ORDER BY run_id, position");
+        for row in statement.fetch(connection).await? {
+            let run = id(RunId::parse, &row.try_get::<String, _>(0)?)?;
+            let blob: Vec<u8> = row.try_get(1)?;
+            let reading = serde_json::from_slice(&blob).map_err(decode)?;
+            readings.entry(run).or_default().push(reading);
+        }
+    }
+    Ok(readings)
+}
+
+/// At most two runs whose id, hyphens left out, ends in these hexadecimal digits.
+pub(crate) async fn runs_by_suffix(
+    connection: &mut AnyConnection,
+    digits: &str,
+) -> Result<Vec<RunId>> {
+    let mut statement =
+        Statement::new("SELECT run_id FROM run WHERE replace(run_id, '-', '') LIKE ");
+    statement.bind(format!("%{digits}"))?;
+    statement.push(" ORDER BY run_id DESC LIMIT 2");
+    let rows = statement.fetch(connection).await?;
+    let run = |row: &AnyRow| id(RunId::parse, &row.try_get::<String, _>(0)?);
+    rows.iter().map(run).collect()
+}
+
+/// The newest plan that has a run.
+pub(crate) async fn plan_newest(connection: &mut AnyConnection) -> Result<Option<PlanId>> {
+    let statement = Statement::new("SELECT plan_id FROM run ORDER BY plan_id DESC LIMIT 1");
+    let rows = statement.fetch(connection).await?;
+    let plan = |row: &AnyRow| id(PlanId::parse, &row.try_get::<String, _>(0)?);
+    rows.first().map(plan).transpose()
+}
+
+/// Every plan that has a run, newest first.
+pub(crate) async fn plans_list(connection: &mut AnyConnection) -> Result<Vec<PlanSummary>> {
+    let statement = Statement::new(
+        "SELECT plan_id, COUNT(*), COUNT(CASE WHEN outcome = 'done' THEN 1 END), \
+         COUNT(CASE WHEN outcome IN ('failed', 'timed-out', 'out-of-memory') THEN 1 END), \
+         COUNT(DISTINCT case_id), COUNT(DISTINCT variant), COUNT(DISTINCT testbox), \
+         MIN(testcase), MIN(start_unix_ns), MAX(start_unix_ns) \
+         FROM run GROUP BY plan_id ORDER BY plan_id DESC",
+    );
+    let rows = statement.fetch(connection).await?;
+    let summary = |row: &AnyRow| {
+        let number = |i: usize| u64::try_from(row.try_get::<i64, _>(i)?).map_err(decode);
+        Ok(PlanSummary {
+            plan: id(PlanId::parse, &row.try_get::<String, _>(0)?)?,
+            runs: number(1)?,
+            done: number(2)?,
+            failed: number(3)?,
+            cases: number(4)?,
+            variants: number(5)?,
+            testboxes: number(6)?,
+            testcase: row.try_get(7)?,
+            start_unix_ns: row.try_get(8)?,
+            last_start_unix_ns: row.try_get(9)?,
+        })
+    };
+    rows.iter().map(summary).collect()
+}
+
+/// How many runs there are.
+pub(crate) async fn runs_count(connection: &mut AnyConnection) -> Result<u64> {
+    let rows = Statement::new("SELECT COUNT(*) FROM run")
+        .fetch(connection)
+        .await?;
+    let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
+    u64::try_from(row.try_get::<i64, _>(0)?).map_err(decode)
+}
+
+/// Removes everything but the schema.
+pub(crate) async fn all_delete(connection: &mut AnyConnection) -> Result<()> {
+    for table in ["kpi_point", "run_reading", "run", "metric_set"] {
+        let statement = Statement::new(&format!("DELETE FROM {table}"));
+        statement.execute(connection).await?;
+    }
+    Ok(())
+}
+
+/// The version of the schema.
+pub(crate) async fn schema_version(connection: &mut AnyConnection) -> Result<i64> {
+    let statement =
+        Statement::new("SELECT version FROM schema_version ORDER BY version DESC LIMIT 1");
+    let rows = statement.fetch(connection).await?;
+    rows.first().map_or(Ok(0), |row| row.try_get(0))
+}
+
+/// Notes that the schema has this version.
+pub(crate) async fn schema_version_insert(
+    connection: &mut AnyConnection,
+    version: i64,
+) -> Result<u64> {
+    let rows = [version];
+    insert(
+        connection,
+        "schema_version (version)",
+        &rows,
+        |values, version| values.add(*version).map(drop),
+    )
+    .await
+}
+
+/// What differs between engines.
+pub(crate) mod engine {
+    use super::{AnyConnection, Result, Statement};
+    use sqlx::Row;
+
+    /// The steps from an empty database to the newest schema.
+    pub(crate) const MIGRATIONS: [&str; 1] = [include_str!("../migrations/sqlite/0001_runs.sql")];
+
+    /// Begins a transaction that waits for other writers now and not at its first write.
+    pub(crate) const BEGIN_WRITE: &str = "BEGIN IMMEDIATE";
+
+    /// Settings of each connection; they do not touch the file.
+    pub(crate) const CONNECTION: &str = "PRAGMA busy_timeout = 10000; \
+         PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON";
+
+    /// How many tables and indexes there are, whoever made them, and whether one of them is the
+    /// table `name`; one question, since another process may be making them.
+    pub(crate) async fn objects_count(
+        connection: &mut AnyConnection,
+        name: &str,
+    ) -> Result<(i64, bool)> {
+        let mut statement = Statement::new("SELECT COUNT(*), COUNT(CASE WHEN name = ");
+        statement.bind(name)?;
+        statement.push(" AND type = 'table' THEN 1 END) FROM sqlite_master");
+        let rows = statement.fetch(connection).await?;
+        let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
+        Ok((row.try_get(0)?, row.try_get::<i64, _>(1)? > 0))
+    }
+
+    /// The unit in which the file grows.
+    pub(crate) async fn page_bytes(connection: &mut AnyConnection) -> Result<u64> {
+        let rows = Statement::new("PRAGMA page_size").fetch(connection).await?;
+        let bytes: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
+        u64::try_from(bytes).map_err(super::decode)
+    }
+
+    /// Lets readers go on beside one writer; a property of the file, set once.
+    pub(crate) async fn enable_wal(connection: &mut AnyConnection) -> Result<()> {
+        let rows = Statement::new("PRAGMA journal_mode")
+            .fetch(connection)
+            .await?;
+        let mode: String = rows
+            .first()
+            .map_or(Ok(String::new()), |row| row.try_get(0))?;
+        if mode != "wal" {
+            let statement = Statement::new("PRAGMA journal_mode = WAL");
+            statement.fetch(connection).await?;
+        }
+        Ok(())
+    }
+}
+
+fn strings<T: ToString>(ids: &[T]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
+}
+
+fn id<T>(parse: fn(&str) -> Option<T>, text: &str) -> Result<T> {
+    parse(text).ok_or_else(|| sqlx::Error::Decode(format!("`{text}` is no id").into()))
+}
+
+fn encode(error: serde_json::Error) -> sqlx::Error {
+    sqlx::Error::Encode(error.into())
+}
+
+fn decode(error: impl std::error::Error + Send + Sync + 'static) -> sqlx::Error {
+    sqlx::Error::Decode(error.into())
+}

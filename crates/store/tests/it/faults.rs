@@ -1,0 +1,195 @@
+//! Files that are no index, places that take none.
+
+use crate::sample::row;
+use kdyno_model::{PlanId, RunRow};
+use kdyno_store::{Index, RunFilter, StoreError};
+use sqlx::{AnyConnection, Connection, Row};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Runs SQL on the file behind the index's back and gives the first column.
+pub fn raw_sql(path: &Path, sql: &'static str) -> Vec<String> {
+    sqlx::any::install_default_drivers();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let url = format!("sqlite://{}?mode=rwc", path.display());
+        let mut connection = AnyConnection::connect(&url).await.unwrap();
+        let rows = sqlx::raw_sql(sql).fetch_all(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    })
+}
+
+fn filled(dir: &Path) -> PathBuf {
+    let path = dir.join("index.db");
+    let mut index = Index::open(&path).unwrap();
+    let plan = PlanId::new();
+    let rows: Vec<RunRow> = (0..300).map(|i| row(plan, i)).collect();
+    index.ingest(&rows).unwrap();
+    index.close().unwrap();
+    path
+}
+
+/// Opens it and asks everything.
+fn use_all(path: &Path) -> Result<usize, StoreError> {
+    let mut index = Index::open(path)?;
+    index.plans_list()?;
+    index.count()?;
+    Ok(index.runs_select(&RunFilter::default())?.len())
+}
+
+#[test]
+fn an_index_is_there_when_opened_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = filled(dir.path());
+    assert!(!Index::open(&path).unwrap().is_new());
+    assert_eq!(use_all(&path).unwrap(), 300);
+}
+
+#[test]
+fn random_bytes_are_corrupt() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("index.db");
+    let bytes: Vec<u8> = (0..9000_u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
+    fs::write(&path, &bytes).unwrap();
+    let error = use_all(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    assert!(error.hint().unwrap().contains("rebuild"));
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn a_cut_file_is_corrupt_wherever_it_is_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = filled(dir.path());
+    let whole = fs::read(&path).unwrap();
+    let near_start = [1, 99, 100, 101, 511, 512];
+    let cuts = (513..whole.len()).step_by(1999).chain(near_start);
+    for cut in cuts.chain([whole.len() - 1]) {
+        fs::write(&path, &whole[..cut]).unwrap();
+        match use_all(&path) {
+            Err(StoreError::Corrupt { .. }) => {}
+            other => panic!("cut at {cut} of {}: {other:?}", whole.len()),
+        }
+    }
+}
+
+#[test]
+fn an_overwritten_page_is_corrupt_or_not_met() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = filled(dir.path());
+    let whole = fs::read(&path).unwrap();
+    let mut corrupt = 0;
+    for page in (0..whole.len()).step_by(4096) {
+        let mut bytes = whole.clone();
+        bytes[page..page + 4096].fill(0xa5);
+        fs::write(&path, &bytes).unwrap();
+        match use_all(&path) {
+            Ok(count) => assert_eq!(count, 300, "page at {page}"),
+            Err(StoreError::Corrupt { .. }) => corrupt += 1,
+            Err(error) => panic!("page at {page}: {error:?}"),
+        }
+    }
+    assert!(corrupt > 10, "{corrupt}");
+}
+
+#[test]
+fn the_database_of_something_else_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("other.db");
+    raw_sql(&path, "CREATE TABLE letters (x TEXT)");
+    let before = fs::read(&path).unwrap();
+    let error = use_all(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_newer_schema_is_refused_with_a_hint() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = filled(dir.path());
+    raw_sql(&path, "INSERT INTO schema_version VALUES (99)");
+    let error = use_all(&path).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            StoreError::Newer {
+                found: 99,
+                known: 1,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(error.hint().is_some());
+}
+
+#[test]
+fn numbers_that_do_not_fit_their_set_are_corrupt() {
+    let dir = tempfile::tempdir().unwrap();
+    for change in [
+        "UPDATE run SET scalars = x'00'",
+        "UPDATE run SET scalars = x'000000000000f07f000000000000f07f'",
+        "UPDATE run SET plan_index = -1",
+        "UPDATE run SET clock = 'sundial'",
+        "UPDATE run SET outcome_json = '{'",
+        "UPDATE metric_set SET definition = '[]'",
+    ] {
+        let path = filled(dir.path());
+        raw_sql(&path, change);
+        let error = use_all(&path).unwrap_err();
+        assert!(
+            matches!(error, StoreError::Corrupt { .. }),
+            "{change}: {error}"
+        );
+        fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn a_number_that_is_not_finite_is_refused_and_nothing_is_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = Index::open(&dir.path().join("index.db")).unwrap();
+    let mut rows = [row(PlanId::new(), 0), row(PlanId::new(), 1)];
+    rows[1].scalars[0].value = f64::NAN;
+    let error = index.ingest(&rows).unwrap_err();
+    assert!(
+        error.to_string().contains("vm-scalability.median"),
+        "{error}"
+    );
+    assert_eq!(index.count().unwrap(), 0);
+}
+
+fn must_be_access(path: &Path) {
+    let error = use_all(path).unwrap_err();
+    assert!(matches!(error, StoreError::Access { .. }), "{error:?}");
+    assert!(error.hint().unwrap().contains("write"));
+}
+
+#[test]
+fn a_place_that_takes_no_file_is_an_error_with_a_hint() {
+    let dir = tempfile::tempdir().unwrap();
+    must_be_access(Path::new("/proc/index.db"));
+    must_be_access(dir.path());
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    must_be_access(&file.join("index.db"));
+}
+
+#[test]
+fn a_directory_without_write_permission_is_an_error_with_a_hint() {
+    let dir = tempfile::tempdir().unwrap();
+    let closed = dir.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
+    if fs::write(closed.join("probe"), "").is_ok() {
+        eprintln!("skipped: this user may write everywhere");
+        return;
+    }
+    must_be_access(&closed.join("index.db"));
+}

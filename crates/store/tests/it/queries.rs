@@ -1,0 +1,200 @@
+use crate::sample::{any_row, row, scalar};
+use kdyno_model::{FailReason, Outcome, PlanId, Role, RunId, RunRow, Stage};
+use kdyno_store::{Index, RunFilter, StoreError};
+use proptest::prelude::*;
+
+fn in_new_index<T>(work: impl FnOnce(&mut Index) -> T) -> T {
+    let dir = tempfile::tempdir().unwrap();
+    // A name that an address would read otherwise.
+    let mut index = Index::open(&dir.path().join("a ?mode=ro&#%41/index.db")).unwrap();
+    assert!(index.is_new());
+    work(&mut index)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn rows_come_back_as_they_went_in(rows in prop::collection::vec(any_row(), 1..8)) {
+        in_new_index(|index| {
+            prop_assert_eq!(index.ingest(&rows).unwrap(), rows.len());
+            for row in &rows {
+                let filter = RunFilter { runs: vec![row.run_id], ..RunFilter::default() };
+                let read = index.runs_select(&filter).unwrap();
+                prop_assert_eq!(read, std::slice::from_ref(row));
+            }
+            Ok(())
+        })?;
+    }
+}
+
+#[test]
+fn the_same_runs_again_change_nothing() {
+    in_new_index(|index| {
+        let plan = PlanId::new();
+        let mut rows: Vec<RunRow> = (0..5).map(|i| row(plan, i)).collect();
+        assert_eq!(index.ingest(&rows[..3]).unwrap(), 3);
+        assert_eq!(index.ingest(&rows).unwrap(), 2);
+        let before = index.runs_select(&RunFilter::default()).unwrap();
+        assert_eq!(before, rows);
+        rows[0].testbox = "another".into();
+        rows[0].scalars.push(scalar("x.y", Role::Headline, 1.0));
+        let twice = [rows[0].clone(), rows[0].clone()];
+        assert_eq!(index.ingest(&twice).unwrap(), 0);
+        assert_eq!(index.runs_select(&RunFilter::default()).unwrap(), before);
+        assert_eq!(index.count().unwrap(), 5);
+        assert_eq!(index.ingest(&[]).unwrap(), 0);
+    });
+}
+
+#[test]
+fn a_filter_selects_by_every_condition() {
+    in_new_index(|index| {
+        let (old, new) = (PlanId::new(), PlanId::new());
+        let mut rows: Vec<RunRow> = (0..6).map(|i| row(old, i)).collect();
+        rows.extend((0..6).map(|i| row(new, i)));
+        rows[11].testbox = "box-2".into();
+        rows[10].case.testcase = "o'clock; DROP TABLE run".into();
+        rows[0].start_unix_ns = i64::MAX;
+        index.ingest(&rows).unwrap();
+        let mut select = |filter: RunFilter| index.runs_select(&filter).unwrap();
+
+        let all = RunFilter::default;
+        assert_eq!(select(all()), rows);
+        assert_eq!(
+            select(RunFilter {
+                plans: vec![new],
+                ..all()
+            }),
+            &rows[6..]
+        );
+        let heads = RunFilter {
+            plans: vec![old],
+            variants: vec!["head".into()],
+            ..all()
+        };
+        assert_eq!(
+            select(heads).iter().map(|r| r.index).collect::<Vec<_>>(),
+            [1, 3, 5]
+        );
+        let boxes = RunFilter {
+            testboxes: vec!["box-2".into(), "none".into()],
+            ..all()
+        };
+        assert_eq!(select(boxes), &rows[11..]);
+        let testcase = Some(rows[10].case.testcase.clone());
+        assert_eq!(select(RunFilter { testcase, ..all() }), &rows[10..11]);
+        let newest = RunFilter {
+            newest_first: true,
+            limit: Some(2),
+            ..all()
+        };
+        assert_eq!(select(newest), [rows[0].clone(), rows[11].clone()]);
+        let named = vec![rows[7].run_id, rows[2].run_id];
+        let named = select(RunFilter {
+            runs: named,
+            ..all()
+        });
+        assert_eq!(named, [rows[2].clone(), rows[7].clone()]);
+        assert_eq!(
+            select(RunFilter {
+                limit: Some(0),
+                ..all()
+            }),
+            []
+        );
+        let nothing = RunFilter {
+            plans: vec![old],
+            testboxes: vec!["box-2".into()],
+            ..all()
+        };
+        assert_eq!(select(nothing), []);
+    });
+}
+
+#[test]
+fn a_selection_that_is_too_long_is_refused_and_a_long_one_is_not() {
+    in_new_index(|index| {
+        let mut filter = RunFilter {
+            testcase: Some("x".into()),
+            limit: Some(1),
+            runs: (0..29_998).map(|_| RunId::new()).collect(),
+            ..RunFilter::default()
+        };
+        assert_eq!(index.runs_select(&filter).unwrap(), []);
+        filter.runs.push(RunId::new());
+        let error = index.runs_select(&filter).unwrap_err();
+        assert!(matches!(
+            error,
+            StoreError::FilterTooLong { given: 29_999, .. }
+        ));
+    });
+}
+
+#[test]
+fn plans_are_summed_up_newest_first() {
+    in_new_index(|index| {
+        assert_eq!(index.plan_newest().unwrap(), None);
+        assert_eq!(index.plans_list().unwrap(), []);
+        let (old, new) = (PlanId::new(), PlanId::new());
+        let mut rows: Vec<RunRow> = (0..4).map(|i| row(new, i)).collect();
+        rows[1].outcome = Outcome::OutOfMemory;
+        rows[2].outcome = Outcome::Failed {
+            stage: Stage::Test,
+            reason: FailReason::NoMetric,
+        };
+        rows[3].outcome = Outcome::Incomplete;
+        rows[3].case.id = "c2".into();
+        rows.push(row(old, 0));
+        index.ingest(&rows).unwrap();
+        assert_eq!(index.plan_newest().unwrap(), Some(new));
+        let plans = index.plans_list().unwrap();
+        assert_eq!([plans[0].plan, plans[1].plan], [new, old]);
+        let first = &plans[0];
+        assert_eq!((first.runs, first.done, first.failed), (4, 1, 2));
+        assert_eq!((first.cases, first.variants, first.testboxes), (2, 2, 1));
+        assert_eq!(first.testcase, "vm-scalability");
+        assert_eq!(first.last_start_unix_ns - first.start_unix_ns, 3);
+        index.clear().unwrap();
+        assert_eq!(index.count().unwrap(), 0);
+        assert_eq!(index.ingest(&rows).unwrap(), 5);
+    });
+}
+
+#[test]
+fn a_run_is_found_by_the_end_of_its_id() {
+    in_new_index(|index| {
+        let id = |text| RunId::parse(text).unwrap();
+        let mut rows = [row(PlanId::new(), 0), row(PlanId::new(), 1)];
+        rows[0].run_id = id("01890000-0000-7000-8000-00000000aa01");
+        rows[1].run_id = id("01890000-0000-7000-8000-10000000aa01");
+        index.ingest(&rows).unwrap();
+        let mut find = |suffix: &str| index.run_by_id_suffix(suffix);
+        assert!(matches!(find("aa01"), Err(StoreError::Ambiguous { .. })));
+        assert_eq!(find("0-10000000AA01").unwrap().as_ref(), Some(&rows[1]));
+        assert_eq!(
+            find(&rows[0].run_id.to_string()).unwrap().as_ref(),
+            Some(&rows[0])
+        );
+        for absent in ["aa02", "%", "_a01", "xyz", "'"] {
+            assert_eq!(find(absent).unwrap(), None, "{absent}");
+        }
+    });
+}
+
+#[test]
+fn headline_figures_are_there_for_plain_sql() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("index.db");
+    let mut index = Index::open(&path).unwrap();
+    let mut row = row(PlanId::new(), 0);
+    row.scalars = (0..14)
+        .map(|i| scalar(&format!("m.{i:02}"), Role::Headline, f64::from(i)))
+        .chain([scalar("d.x", Role::Diagnostic, 1.0)])
+        .collect();
+    index.ingest(&[row]).unwrap();
+    index.close().unwrap();
+    let rows = crate::faults::raw_sql(&path, "SELECT metric, value FROM kpi_point ORDER BY metric");
+    assert_eq!(rows.len(), 10);
+    assert_eq!(rows[9], "m.09");
+}

@@ -1,0 +1,412 @@
+//! The undo journal: what to put back, written and synced before anything is changed.
+//!
+//! One JSON line per change, appended. It lives in the machine's state directory, carries the
+//! boot (a reboot puts kernel settings back by itself) and is removed once everything is undone.
+//! A last line cut short belongs to a change that was never made.
+
+use crate::cgroup;
+use crate::settings::value_in;
+use crate::strays;
+use kdyno_model::{BootId, Recovery, SessionId, TestboxError};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// One change of the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "kind")]
+pub(crate) enum Change {
+    /// The boot to which all that follows belongs.
+    Boot {
+        /// `None` where the kernel does not tell.
+        boot_id: Option<BootId>,
+    },
+    /// A file of `/proc` or `/sys` is about to hold `set` instead of `before`.
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Its value as it was found.
+        before: String,
+        /// Its value as we set it.
+        set: String,
+    },
+    /// A cgroup is about to be made.
+    Cgroup {
+        /// Its directory.
+        path: PathBuf,
+    },
+    /// A trial's process is about to become the program; it enters this line itself.
+    Process {
+        /// The trial's run, which all its processes carry in their environment.
+        run: String,
+        /// The leader of its process group.
+        pid: i32,
+    },
+}
+
+/// The journal of this machine, open for writing.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+impl Journal {
+    /// Begins the journal of a session on this boot.
+    pub(crate) fn begin(
+        state_dir: &Path,
+        session: SessionId,
+        boot_id: Option<BootId>,
+    ) -> Result<Self, TestboxError> {
+        let path = state_dir.join(format!("{PREFIX}{}", session.short()));
+        let file = OpenOptions::new()
+            .create_new(true)
+            .append(true)
+            .open(&path)
+            .map_err(|error| TestboxError::at(&path, error))?;
+        let mut journal = Self { path, file };
+        journal.note(&Change::Boot { boot_id })?;
+        Ok(journal)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a change that is about to be made, and waits until it is on the disk.
+    pub(crate) fn note(&mut self, change: &Change) -> Result<(), TestboxError> {
+        let failed = |error: std::io::Error| {
+            TestboxError::at(
+                &self.path,
+                format!("cannot write the undo journal: {error}"),
+            )
+            .hint("nothing was changed")
+        };
+        let mut line = serde_json::to_vec(change).map_err(|error| failed(error.into()))?;
+        line.push(b'\n');
+        self.file
+            .write_all(&line)
+            .and_then(|()| self.file.sync_data())
+            .map_err(failed)
+    }
+
+    /// The journal for a process that enters itself, and the text around its pid.
+    pub(crate) fn for_child(&self, run: &str) -> Result<(File, Vec<u8>, Vec<u8>), TestboxError> {
+        let file = self
+            .file
+            .try_clone()
+            .map_err(|error| TestboxError::at(&self.path, error))?;
+        let marker = -1;
+        let change = Change::Process {
+            run: run.to_owned(),
+            pid: marker,
+        };
+        let line =
+            serde_json::to_string(&change).map_err(|error| TestboxError::at(&self.path, error))?;
+        let (before, after) = line.split_once("-1").unwrap_or((&line, ""));
+        Ok((
+            file,
+            before.as_bytes().to_vec(),
+            format!("{after}\n").into_bytes(),
+        ))
+    }
+}
+
+/// Journals of sessions that hold the machine together (`--force`) do not mix.
+const PREFIX: &str = "journal.";
+
+/// Undoes every journal in `state_dir`: those of runs that died.
+///
+/// # Errors
+/// What could not be put back; that journal is then kept.
+pub(crate) fn undo_all(
+    state_dir: &Path,
+    boot_id: Option<&BootId>,
+) -> Result<Recovery, TestboxError> {
+    let mut all = Recovery::default();
+    let mut failure = None;
+    let entries = match std::fs::read_dir(state_dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(all),
+        Err(error) => return Err(TestboxError::at(state_dir, error)),
+    };
+    for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            match undo(&entry.path(), boot_id) {
+                Ok(recovery) => {
+                    all.restored.extend(recovery.restored);
+                    all.left_alone.extend(recovery.left_alone);
+                    all.removed.extend(recovery.removed);
+                }
+                Err(error) => failure = Some(error),
+            }
+        }
+    }
+    failure.map_or(Ok(all), Err)
+}
+
+/// Undoes whatever a journal says and removes it: ends what a trial left
+/// running, removes its cgroups, puts settings back that still are what we set. Without a
+/// journal there is nothing to do.
+///
+/// # Errors
+/// What could not be put back; the journal is then kept.
+pub(crate) fn undo(path: &Path, boot_id: Option<&BootId>) -> Result<Recovery, TestboxError> {
+    let text = match std::fs::read(path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Recovery::default()),
+        Err(error) => return Err(TestboxError::at(path, error)),
+    };
+    let changes: Vec<Change> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    let mut recovery = Recovery::default();
+    if is_of_this_boot(&changes, boot_id) {
+        let mut failures = Vec::new();
+        end_trials(&changes, &mut recovery, &mut failures);
+        restore_files(&changes, &mut recovery, &mut failures);
+        if !failures.is_empty() {
+            return Err(TestboxError::at(
+                path,
+                format!("not everything was put back: {}", failures.join("; ")),
+            )
+            .hint("put it back by hand as root, or run `kdyno restore` as root"));
+        }
+    }
+    std::fs::remove_file(path).map_err(|error| TestboxError::at(path, error))?;
+    Ok(recovery)
+}
+
+fn is_of_this_boot(changes: &[Change], now: Option<&BootId>) -> bool {
+    let written = changes.iter().find_map(|change| match change {
+        Change::Boot { boot_id } => boot_id.as_ref(),
+        _ => None,
+    });
+    match (written, now) {
+        (Some(written), Some(now)) => written == now,
+        // Where the kernel does not tell, undoing what is still ours is the safer guess.
+        _ => true,
+    }
+}
+
+fn end_trials(changes: &[Change], recovery: &mut Recovery, failures: &mut Vec<String>) {
+    for change in changes {
+        match change {
+            Change::Cgroup { path } => match cgroup::remove(path) {
+                Ok(true) => recovery.removed.push(path.display().to_string()),
+                Ok(false) => {}
+                Err(error) => failures.push(error.to_string()),
+            },
+            Change::Process { run, pid } => {
+                let ended = strays::end_all(run, *pid);
+                recovery
+                    .removed
+                    .extend(ended.into_iter().map(|pid| format!("process {pid}")));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Puts files back, the last changed first. What a file should hold is what it held before our
+/// first change of it.
+fn restore_files(changes: &[Change], recovery: &mut Recovery, failures: &mut Vec<String>) {
+    let mut done: Vec<&PathBuf> = Vec::new();
+    for change in changes.iter().rev() {
+        let Change::File { path, .. } = change else {
+            continue;
+        };
+        if done.contains(&path) {
+            continue;
+        }
+        done.push(path);
+        let of_path = |c: &Change| match c {
+            Change::File {
+                path: p,
+                before,
+                set,
+            } if p == path => Some((before.clone(), set.clone())),
+            _ => None,
+        };
+        let all: Vec<(String, String)> = changes.iter().filter_map(of_path).collect();
+        let Some((original, _)) = all.first() else {
+            continue;
+        };
+        match restore_file(path, original, &all) {
+            Ok(Restored::Back) => recovery
+                .restored
+                .push(format!("{}: {original}", path.display())),
+            Ok(Restored::Already) => {}
+            Ok(Restored::NotOurs(now)) => {
+                recovery
+                    .left_alone
+                    .push(format!("{}: {now}", path.display()));
+            }
+            Err(error) => failures.push(format!(
+                "{} should be `{original}`: {error}",
+                path.display()
+            )),
+        }
+    }
+}
+
+enum Restored {
+    Back,
+    Already,
+    NotOurs(String),
+}
+
+fn restore_file(
+    path: &Path,
+    original: &str,
+    all: &[(String, String)],
+) -> std::io::Result<Restored> {
+    let now = value_in(&std::fs::read_to_string(path)?);
+    if now == original {
+        return Ok(Restored::Already);
+    }
+    let ours = all
+        .iter()
+        .any(|(before, set)| now == *set || is_half_made_pool(path, before, set, &now));
+    if !ours {
+        return Ok(Restored::NotOurs(now));
+    }
+    std::fs::write(path, original)?;
+    let back = value_in(&std::fs::read_to_string(path)?);
+    if back == original {
+        Ok(Restored::Back)
+    } else {
+        Err(std::io::Error::other(format!(
+            "it is `{back}` after writing"
+        )))
+    }
+}
+
+/// A pool of huge pages grows page by page: killed meanwhile, it stands between the two values.
+fn is_half_made_pool(path: &Path, before: &str, set: &str, now: &str) -> bool {
+    let is_pool = path.file_name().is_some_and(|name| name == "nr_hugepages");
+    let numbers = (
+        before.parse::<u64>(),
+        set.parse::<u64>(),
+        now.parse::<u64>(),
+    );
+    match numbers {
+        (Ok(before), Ok(set), Ok(now)) => {
+            is_pool && (before.min(set)..=before.max(set)).contains(&now)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boot(id: &str) -> BootId {
+        BootId::from(id)
+    }
+
+    struct Machine {
+        dir: tempfile::TempDir,
+    }
+
+    impl Machine {
+        fn new() -> Self {
+            Self {
+                dir: tempfile::tempdir().unwrap(),
+            }
+        }
+
+        fn file(&self, name: &str, value: &str) -> PathBuf {
+            let path = self.dir.path().join(name);
+            std::fs::write(&path, value).unwrap();
+            path
+        }
+
+        fn note(&self, journal: &mut Journal, path: &Path, before: &str, set: &str) {
+            let (before, set) = (before.to_owned(), set.to_owned());
+            journal
+                .note(&Change::File {
+                    path: path.to_owned(),
+                    before,
+                    set,
+                })
+                .unwrap();
+        }
+    }
+
+    #[test]
+    fn puts_back_only_what_is_still_ours() {
+        let m = Machine::new();
+        let mut journal = Journal::begin(m.dir.path(), SessionId::new(), Some(boot("b"))).unwrap();
+        let (mine, theirs, untouched) = (m.file("a", "1"), m.file("b", "1"), m.file("c", "1"));
+        for path in [&mine, &theirs, &untouched] {
+            m.note(&mut journal, path, "1", "2");
+        }
+        m.note(&mut journal, &mine, "1", "3");
+        std::fs::write(&mine, "3\n").unwrap();
+        std::fs::write(&theirs, "77\n").unwrap();
+        let recovery = undo_all(m.dir.path(), Some(&boot("b"))).unwrap();
+        assert_eq!(std::fs::read_to_string(&mine).unwrap(), "1");
+        assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "77\n");
+        assert_eq!((recovery.restored.len(), recovery.left_alone.len()), (1, 1));
+        assert!(!journal.path().exists());
+        assert_eq!(
+            undo_all(m.dir.path(), Some(&boot("b"))).unwrap(),
+            Recovery::default()
+        );
+    }
+
+    #[test]
+    fn a_journal_of_an_earlier_boot_changes_nothing() {
+        let m = Machine::new();
+        let mut journal =
+            Journal::begin(m.dir.path(), SessionId::new(), Some(boot("old"))).unwrap();
+        let path = m.file("a", "2");
+        m.note(&mut journal, &path, "1", "2");
+        undo_all(m.dir.path(), Some(&boot("new"))).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "2");
+    }
+
+    #[test]
+    fn a_journal_cut_at_any_byte_never_restores_a_wrong_value() {
+        let m = Machine::new();
+        let mut journal = Journal::begin(m.dir.path(), SessionId::new(), Some(boot("b"))).unwrap();
+        let path = m.file("a", "before");
+        m.note(&mut journal, &path, "before", "first");
+        m.note(&mut journal, &path, "before", "second");
+        let whole = std::fs::read(journal.path()).unwrap();
+        for cut in 0..=whole.len() {
+            std::fs::write(journal.path(), &whole[..cut]).unwrap();
+            std::fs::write(&path, "second").unwrap();
+            undo_all(m.dir.path(), Some(&boot("b"))).unwrap();
+            let now = std::fs::read_to_string(&path).unwrap();
+            assert!(now == "before" || now == "second", "cut at {cut}: {now}");
+            // The whole last line, with or without its end, is enough.
+            assert_eq!(now == "before", cut + 1 >= whole.len(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_put_back_keeps_the_journal_and_is_named() {
+        let m = Machine::new();
+        let mut journal = Journal::begin(m.dir.path(), SessionId::new(), None).unwrap();
+        m.note(&mut journal, &m.dir.path().join("gone"), "1", "2");
+        let error = undo_all(m.dir.path(), None).unwrap_err();
+        assert!(error.to_string().contains("gone should be `1`"), "{error}");
+        assert!(journal.path().exists());
+    }
+
+    #[test]
+    fn a_half_made_pool_is_ours() {
+        let m = Machine::new();
+        let mut journal = Journal::begin(m.dir.path(), SessionId::new(), None).unwrap();
+        let path = m.file("nr_hugepages", "300");
+        m.note(&mut journal, &path, "0", "512");
+        undo_all(m.dir.path(), None).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "0");
+    }
+}

@@ -1,0 +1,349 @@
+//! The machine that kdyno runs on, as a [`Testbox`].
+
+use crate::cgroup::TrialCgroups;
+use crate::facts::{KernelLog, read_facts};
+use crate::guardian::Guardian;
+use crate::interrupt::Interrupt;
+use crate::journal::{self, Change, Journal};
+use crate::lock::{MachineLock, boot_id};
+use crate::monitors::{self, MonitorThread, clock::raw_ns};
+use crate::root::SysRoot;
+use crate::runner::{self, Ended, Setting as RunSetting};
+use crate::settings::{self, Settings};
+use crate::strays;
+use kdyno_model::{
+    BoxFacts, ClockKind, FailReason, Measurement, MonitorOverhead, Outcome, Preparation, Recovery,
+    SeriesSet, Stage, Testbox, TestboxError, Trial, Window,
+};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How often monitors look.
+const MONITOR_PERIOD: Duration = Duration::from_secs(1);
+
+/// What a local testbox is told.
+#[derive(Clone, Debug)]
+pub struct LocalOptions {
+    /// Where `/proc` and `/sys` are.
+    pub root: SysRoot,
+    /// Where journal and lock are.
+    pub state_dir: PathBuf,
+    /// kdyno itself: for its workloads and as guardian.
+    pub program: PathBuf,
+    /// The machine's name in tables; its host name when absent.
+    pub name: Option<String>,
+    /// What ends a trial early.
+    pub interrupt: Option<Interrupt>,
+}
+
+/// This machine.
+#[derive(Debug)]
+pub struct LocalTestbox {
+    options: LocalOptions,
+    name: String,
+    held: Option<Held>,
+    kernel_log: Option<KernelLog>,
+}
+
+/// What holding the machine consists of.
+#[derive(Debug)]
+struct Held {
+    lock: MachineLock,
+    journal: Journal,
+    guardian: Guardian,
+    settings: Settings,
+    /// Why trials get no cgroup.
+    no_cgroup: Option<String>,
+}
+
+impl LocalTestbox {
+    /// Looks at the machine; takes and changes nothing.
+    ///
+    /// # Errors
+    /// When the machine cannot be read at all.
+    pub fn new(options: LocalOptions) -> Result<Self, TestboxError> {
+        let facts = read_facts(&options.root, options.name.as_deref())?;
+        Ok(Self {
+            options,
+            name: facts.testbox,
+            held: None,
+            kernel_log: None,
+        })
+    }
+
+    fn held(&mut self) -> Result<&mut Held, TestboxError> {
+        self.held
+            .as_mut()
+            .ok_or_else(|| TestboxError::new("the testbox was not prepared"))
+    }
+
+    /// Cgroups that a trial can have: tried once, since a start that fails for want of one would
+    /// look like a failed program.
+    fn probe_cgroup(&mut self) -> Result<(), TestboxError> {
+        let root = self.options.root.clone();
+        let name = format!("kdyno-probe-{}", std::process::id());
+        let held = self.held()?;
+        held.no_cgroup = match make_cgroups(&root, &name, &mut held.journal) {
+            Ok(mut cgroups) => {
+                let mut command = std::process::Command::new("/bin/true");
+                let setup = crate::sys::ChildSetup {
+                    cgroups: cgroups.joiners()?,
+                    ..Default::default()
+                };
+                crate::sys::set_up_child(&mut command, setup);
+                let joined = command.status();
+                cgroups.remove()?;
+                joined
+                    .err()
+                    .map(|error| format!("a process cannot join one: {error}"))
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        Ok(())
+    }
+
+    /// The part of a trial in which settings are made, or the outcome that ends it.
+    fn set_up(&mut self, trial: &Trial) -> Result<Option<Outcome>, TestboxError> {
+        let root = self.options.root.clone();
+        let held = self.held()?;
+        match held
+            .settings
+            .make(&root, &trial.work.settings, &mut held.journal)
+        {
+            Ok(()) => Ok(None),
+            Err(error) => {
+                let hint = error
+                    .hint
+                    .as_ref()
+                    .map(|hint| format!(" ({hint})"))
+                    .unwrap_or_default();
+                let reason = FailReason::Setting(format!("{error}{hint}"));
+                Ok(Some(Outcome::Failed {
+                    stage: Stage::Setup,
+                    reason,
+                }))
+            }
+        }
+    }
+
+    fn measure(
+        &mut self,
+        trial: &Trial,
+        raw_dir: &Path,
+        run: &str,
+        notes: &mut Vec<String>,
+    ) -> Result<Measured, TestboxError> {
+        let options = self.options.clone();
+        let (watchers, lost) = monitors::available(&trial.work.monitors, &options.root)?;
+        notes.extend(lost);
+        let held = self.held()?;
+        let mut cgroups = match &held.no_cgroup {
+            None => make_cgroups(&options.root, &format!("kdyno-{run}"), &mut held.journal)?,
+            Some(why) => {
+                notes.push(format!("no cgroup: {why}"));
+                TrialCgroups::default()
+            }
+        };
+        let oom_before = oom_kills(&options.root);
+        let watch = if watchers.is_empty() {
+            None
+        } else {
+            Some(MonitorThread::start(watchers, MONITOR_PERIOD)?)
+        };
+        let start_unix_ns = unix_ns();
+        let start_raw_ns = watch
+            .as_ref()
+            .map_or_else(raw_ns, MonitorThread::start_raw_ns);
+        let setting = RunSetting {
+            work: &trial.work,
+            run,
+            program: &options.program,
+            cgroups: &cgroups,
+            journal: &held.journal,
+            interrupt: options.interrupt.as_ref(),
+            raw_dir,
+        };
+        let ended = runner::run_rounds(&setting, start_raw_ns);
+        let end_raw_ns = raw_ns();
+        let (series, overhead, lost) =
+            watch.map_or_else(|| Ok(Default::default()), MonitorThread::stop)?;
+        notes.extend(lost);
+        let killed = cgroups.oom_kills().unwrap_or_default() > 0;
+        let left = strays::end_all(run, 0).len().max(cgroups.remove()?);
+        if left > 0 {
+            notes.push(format!(
+                "{left} processes that the program left behind were ended"
+            ));
+        }
+        let Ended {
+            rounds,
+            mut outcome,
+        } = ended?;
+        let killed_somewhere = oom_kills(&options.root) > oom_before;
+        if killed || (killed_somewhere && was_killed(&outcome)) {
+            outcome = Outcome::OutOfMemory;
+        }
+        let window = Window {
+            start_raw_ns,
+            end_raw_ns,
+            start_unix_ns,
+        };
+        Ok(Measured {
+            ended: Ended { rounds, outcome },
+            window,
+            series,
+            overhead,
+        })
+    }
+}
+
+struct Measured {
+    ended: Ended,
+    window: Window,
+    series: Vec<SeriesSet>,
+    overhead: MonitorOverhead,
+}
+
+fn was_killed(outcome: &Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Failed {
+            reason: FailReason::Signal(9) | FailReason::ExitCode(137),
+            ..
+        }
+    )
+}
+
+fn make_cgroups(
+    root: &SysRoot,
+    name: &str,
+    journal: &mut Journal,
+) -> Result<TrialCgroups, TestboxError> {
+    let mut made = TrialCgroups::default();
+    let mut failure = None;
+    for dir in TrialCgroups::planned(root, name) {
+        journal.note(&Change::Cgroup { path: dir.clone() })?;
+        if let Err(error) = made.make(dir) {
+            failure = Some(error);
+        }
+    }
+    match failure {
+        Some(error) if made.is_empty() => Err(error),
+        None if made.is_empty() => Err(TestboxError::new("no cgroup hierarchy is mounted")),
+        _ => Ok(made),
+    }
+}
+
+/// Kills of the out-of-memory killer on the whole machine since boot.
+fn oom_kills(root: &SysRoot) -> u64 {
+    let text = root.read("/proc/vmstat").unwrap_or_default();
+    let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    count
+        .and_then(|count| count.trim().parse().ok())
+        .unwrap_or_default()
+}
+
+fn unix_ns() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+impl Testbox for LocalTestbox {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn facts(&mut self) -> Result<BoxFacts, TestboxError> {
+        read_facts(&self.options.root, Some(&self.name))
+    }
+
+    fn prepare(&mut self, preparation: &Preparation) -> Result<(), TestboxError> {
+        for setting in &preparation.settings {
+            if let Some(problem) = settings::check(&self.options.root, setting)?.problem {
+                return Err(problem);
+            }
+        }
+        let state_dir = &self.options.state_dir;
+        let boot = boot_id(&self.options.root);
+        let lock = MachineLock::take(state_dir, preparation.force)?;
+        if lock.exclusive {
+            // Whatever a run that died with its guardian left behind.
+            journal::undo_all(state_dir, boot.as_ref())?;
+        }
+        let session = preparation.session.unwrap_or_default();
+        let journal = Journal::begin(state_dir, session, boot)?;
+        let guardian = Guardian::start(&self.options.program, journal.path(), &lock)?;
+        let settings = Settings::default();
+        self.held = Some(Held {
+            lock,
+            journal,
+            guardian,
+            settings,
+            no_cgroup: None,
+        });
+        self.kernel_log = KernelLog::open(&self.options.root);
+        self.probe_cgroup()
+    }
+
+    fn run(&mut self, trial: &Trial, raw_dir: &Path) -> Result<Measurement, TestboxError> {
+        let run = format!("{}-{}", trial.plan.short(), trial.index);
+        let mut notes = Vec::new();
+        let refused = self.set_up(trial)?;
+        if let Some(log) = &mut self.kernel_log {
+            // What was logged between trials belongs to none of them.
+            log.new_warnings();
+        }
+        let facts_before = self.facts()?;
+        let measured = match refused {
+            None => self.measure(trial, raw_dir, &run, &mut notes)?,
+            Some(outcome) => Measured {
+                ended: Ended {
+                    rounds: Vec::new(),
+                    outcome,
+                },
+                window: Window {
+                    start_unix_ns: unix_ns(),
+                    ..Window::default()
+                },
+                series: Vec::new(),
+                overhead: MonitorOverhead::default(),
+            },
+        };
+        let facts_after = self.facts()?;
+        let kernel_log = self
+            .kernel_log
+            .as_mut()
+            .map(KernelLog::new_warnings)
+            .unwrap_or_default();
+        Ok(Measurement {
+            outcome: measured.ended.outcome,
+            window: measured.window,
+            clock: ClockKind::Wall,
+            rounds: measured.ended.rounds,
+            facts_before,
+            facts_after,
+            kernel_log,
+            series: measured.series,
+            overhead: measured.overhead,
+            notes,
+        })
+    }
+
+    fn recover(&mut self) -> Result<Recovery, TestboxError> {
+        let boot = boot_id(&self.options.root);
+        match self.held.take() {
+            Some(held) => {
+                let recovery = journal::undo(held.journal.path(), boot.as_ref())?;
+                held.guardian.dismiss();
+                drop(held.lock);
+                Ok(recovery)
+            }
+            None => {
+                let _lock = MachineLock::take(&self.options.state_dir, false)?;
+                journal::undo_all(&self.options.state_dir, boot.as_ref())
+            }
+        }
+    }
+}

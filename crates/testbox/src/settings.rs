@@ -1,0 +1,340 @@
+//! Settings of the machine: from the key that a job writes to the file of the kernel, checked,
+//! journalled, written and read back.
+
+use crate::journal::{Change, Journal};
+use crate::root::SysRoot;
+use kdyno_model::{Setting, TestboxError};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The value that a file of the kernel holds: the chosen word where it lists them all
+/// (`always [madvise] never`), else its text with single blanks.
+#[must_use]
+pub(crate) fn value_in(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let chosen = words
+        .iter()
+        .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    match chosen {
+        Some(chosen) if words.len() > 1 => chosen.to_owned(),
+        _ => words.join(" "),
+    }
+}
+
+/// The words that a file offers, when it is one that lists them.
+fn offered(text: &str) -> Option<Vec<String>> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let lists = words.len() > 1 && words.iter().any(|w| w.starts_with('[') && w.ends_with(']'));
+    lists.then(|| {
+        words
+            .iter()
+            .map(|w| w.trim_matches(['[', ']']).to_owned())
+            .collect()
+    })
+}
+
+/// The file that a setting is.
+///
+/// # Errors
+/// A key that is no setting, or a huge-page size that is no number.
+pub fn path_of(root: &SysRoot, setting: &Setting) -> Result<PathBuf, TestboxError> {
+    let unknown = || TestboxError::new(format!("`{}` is no setting of this machine", setting.key));
+    let (group, name) = setting.key.split_once('.').ok_or_else(unknown)?;
+    let path = match group {
+        "thp" => format!("/sys/kernel/mm/transparent_hugepage/{name}"),
+        "hugepages" if name == "default" => "/proc/sys/vm/nr_hugepages".to_owned(),
+        "hugepages" => {
+            let whole = kdyno_job::value::Whole {
+                cpus: 1,
+                memory_bytes: 0,
+            };
+            let bytes = kdyno_job::value::size_bytes(name, whole).map_err(|_| unknown())?;
+            format!(
+                "/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages",
+                bytes >> 10
+            )
+        }
+        "sysctl" => format!("/proc/sys/{}", sysctl_path(name)),
+        "sysfs" => name.to_owned(),
+        _ => return Err(unknown()),
+    };
+    Ok(root.path(path))
+}
+
+/// As sysctl(8) has it: whichever of `.` and `/` comes first separates, the other one swaps.
+fn sysctl_path(name: &str) -> String {
+    let swapped = name
+        .find(['.', '/'])
+        .is_some_and(|at| name[at..].starts_with('.'));
+    let swap = |c| match c {
+        '.' => '/',
+        '/' => '.',
+        other => other,
+    };
+    if swapped {
+        name.chars().map(swap).collect()
+    } else {
+        name.to_owned()
+    }
+}
+
+/// The settings of one machine as we have made them.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    /// By file: the value as it was found and the one we set.
+    made: BTreeMap<PathBuf, (String, String)>,
+}
+
+impl Settings {
+    /// Makes exactly these settings: those made before and not asked for any more go back to
+    /// what was found.
+    ///
+    /// # Errors
+    /// The first that cannot be made; earlier ones stay, the journal has them.
+    pub(crate) fn make(
+        &mut self,
+        root: &SysRoot,
+        wanted: &[Setting],
+        journal: &mut Journal,
+    ) -> Result<(), TestboxError> {
+        let mut files: Vec<(PathBuf, String)> = Vec::new();
+        for setting in wanted {
+            files.push((path_of(root, setting)?, value_in(&setting.value)));
+        }
+        let stale: Vec<(PathBuf, String)> = self
+            .made
+            .iter()
+            .filter(|(path, (found, set))| {
+                found != set && files.iter().all(|(wanted, _)| wanted != *path)
+            })
+            .map(|(path, (found, _))| (path.clone(), found.clone()))
+            .collect();
+        for (path, value) in stale.into_iter().chain(files) {
+            self.set(&path, &value, journal)?;
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, path: &Path, value: &str, journal: &mut Journal) -> Result<(), TestboxError> {
+        let now = read_value(path)?;
+        let found = self
+            .made
+            .get(path)
+            .map_or_else(|| now.clone(), |(found, _)| found.clone());
+        if now != value {
+            let entry = |set: &str| Change::File {
+                path: path.to_owned(),
+                before: found.clone(),
+                set: set.to_owned(),
+            };
+            journal.note(&entry(value))?;
+            std::fs::write(path, value).map_err(|error| cannot_write(path, value, &error))?;
+            let got = read_value(path)?;
+            if got != value {
+                journal.note(&entry(&got))?;
+                return Err(TestboxError::at(
+                    path,
+                    format!("`{value}` was written and `{got}` is there"),
+                )
+                .hint("the kernel could not give that much, or it changes what is written"));
+            }
+        }
+        self.made.insert(path.to_owned(), (found, value.to_owned()));
+        Ok(())
+    }
+}
+
+fn read_value(path: &Path) -> Result<String, TestboxError> {
+    std::fs::read_to_string(path)
+        .map(|text| value_in(&text))
+        .map_err(|error| match error.kind() {
+            ErrorKind::NotFound => TestboxError::at(path, "this kernel has no such setting")
+                .hint("see what it offers below /sys and /proc/sys"),
+            _ => TestboxError::at(path, error),
+        })
+}
+
+fn cannot_write(path: &Path, value: &str, error: &std::io::Error) -> TestboxError {
+    let failed = TestboxError::at(path, format!("cannot set `{value}`: {error}"));
+    match error.kind() {
+        ErrorKind::PermissionDenied => failed.hint("settings of the machine need root"),
+        ErrorKind::ReadOnlyFilesystem => {
+            failed.hint("it is mounted read-only here, as in a container; run on the host")
+        }
+        _ => failed.hint("the kernel does not take this value"),
+    }
+}
+
+/// What a setting would change, for `--dry-run` and for checks before a plan begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingCheck {
+    /// The file.
+    pub path: PathBuf,
+    /// Its value now.
+    pub now: String,
+    /// Its value as asked for.
+    pub wanted: String,
+    /// Why it cannot be made, as far as that can be told without trying.
+    pub problem: Option<TestboxError>,
+}
+
+/// Looks at a setting without changing anything.
+///
+/// # Errors
+/// A key that is no setting, or a file that this kernel does not have.
+pub fn check(root: &SysRoot, setting: &Setting) -> Result<SettingCheck, TestboxError> {
+    let path = path_of(root, setting)?;
+    let wanted = value_in(&setting.value);
+    let text = std::fs::read_to_string(&path).or_else(|_| read_value(&path))?;
+    let now = value_in(&text);
+    let problem = if now == wanted {
+        None
+    } else if let Some(offered) = offered(&text).filter(|offered| !offered.contains(&wanted)) {
+        let hint = format!("it offers: {}", offered.join(", "));
+        Some(TestboxError::at(&path, format!("`{wanted}` is not offered")).hint(hint))
+    } else {
+        let opened = std::fs::OpenOptions::new().write(true).open(&path);
+        opened
+            .err()
+            .map(|error| cannot_write(&path, &wanted, &error))
+    };
+    Ok(SettingCheck {
+        path,
+        now,
+        wanted,
+        problem,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting(key: &str, value: &str) -> Setting {
+        Setting {
+            key: key.to_owned(),
+            value: value.to_owned(),
+        }
+    }
+
+    fn machine() -> (tempfile::TempDir, SysRoot, Journal) {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            ("proc/sys/vm/swappiness", "60\n"),
+            ("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
+            (
+                "sys/kernel/mm/transparent_hugepage/enabled",
+                "always [madvise] never\n",
+            ),
+        ] {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let journal = Journal::begin(dir.path(), kdyno_model::SessionId::new(), None).unwrap();
+        let root = SysRoot::at(dir.path());
+        (dir, root, journal)
+    }
+
+    #[test]
+    fn keys_are_files_of_the_kernel() {
+        let root = SysRoot::real();
+        for (key, path) in [
+            ("thp.enabled", "/sys/kernel/mm/transparent_hugepage/enabled"),
+            ("hugepages.default", "/proc/sys/vm/nr_hugepages"),
+            (
+                "hugepages.2M",
+                "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+            ),
+            (
+                "hugepages.1G",
+                "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages",
+            ),
+            ("sysctl.vm.swappiness", "/proc/sys/vm/swappiness"),
+            (
+                "sysctl.net.ipv4.conf.eth0/1.forwarding",
+                "/proc/sys/net/ipv4/conf/eth0.1/forwarding",
+            ),
+            (
+                "sysctl.net/ipv4/conf/eth0.1/forwarding",
+                "/proc/sys/net/ipv4/conf/eth0.1/forwarding",
+            ),
+            (
+                "sysfs./sys/block/vda/queue/scheduler",
+                "/sys/block/vda/queue/scheduler",
+            ),
+        ] {
+            assert_eq!(
+                path_of(&root, &setting(key, "1")).unwrap(),
+                Path::new(path),
+                "{key}"
+            );
+        }
+        assert!(path_of(&root, &setting("colour.red", "1")).is_err());
+        assert!(path_of(&root, &setting("hugepages.big", "1")).is_err());
+    }
+
+    #[test]
+    fn the_chosen_word_is_the_value() {
+        assert_eq!(value_in("always [madvise] never\n"), "madvise");
+        assert_eq!(value_in("4096\t131072\t6291456\n"), "4096 131072 6291456");
+        assert_eq!(value_in("[none]\n"), "[none]");
+        assert_eq!(value_in(""), "");
+    }
+
+    #[test]
+    fn a_setting_that_is_no_longer_asked_for_goes_back() {
+        let (dir, root, mut journal) = machine();
+        let mut settings = Settings::default();
+        let swappiness = dir.path().join("proc/sys/vm/swappiness");
+        settings
+            .make(
+                &root,
+                &[setting("sysctl.vm.swappiness", "10")],
+                &mut journal,
+            )
+            .unwrap();
+        assert_eq!(std::fs::read_to_string(&swappiness).unwrap(), "10");
+        settings.make(&root, &[], &mut journal).unwrap();
+        assert_eq!(std::fs::read_to_string(&swappiness).unwrap(), "60");
+        settings
+            .make(
+                &root,
+                &[setting("sysctl.vm.swappiness", "20")],
+                &mut journal,
+            )
+            .unwrap();
+        std::fs::write(&swappiness, "20\n").unwrap();
+        crate::journal::undo_all(dir.path(), None).unwrap();
+        assert_eq!(std::fs::read_to_string(&swappiness).unwrap(), "60");
+    }
+
+    #[test]
+    fn a_setting_that_is_there_already_is_not_written() {
+        let (_dir, root, mut journal) = machine();
+        let wanted = [setting("sysctl.net.ipv4.tcp_rmem", "4096 131072  6291456")];
+        Settings::default()
+            .make(&root, &wanted, &mut journal)
+            .unwrap();
+        let text = std::fs::read_to_string(journal.path()).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+
+    #[test]
+    fn checks_say_what_would_change_and_what_stands_in_the_way() {
+        let (_dir, root, _journal) = machine();
+        let ok = check(&root, &setting("sysctl.vm.swappiness", "10")).unwrap();
+        assert_eq!(
+            (ok.now.as_str(), ok.wanted.as_str(), ok.problem),
+            ("60", "10", None)
+        );
+        let bad = check(&root, &setting("thp.enabled", "sometimes")).unwrap();
+        assert_eq!(
+            bad.problem.unwrap().hint.unwrap(),
+            "it offers: always, madvise, never"
+        );
+        let gone = check(&root, &setting("sysctl.vm.colour", "1")).unwrap_err();
+        assert!(gone.to_string().contains("no such setting"), "{gone}");
+    }
+}
