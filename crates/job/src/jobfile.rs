@@ -372,16 +372,20 @@ impl JobFile {
             }
         }
         self.refuse_idle_variants(&cases)?;
-        let names = if self.variants.is_empty() {
-            vec![VariantName(default_variant.to_owned())]
+        let (variants, descriptions) = if self.variants.is_empty() {
+            (
+                vec![VariantName(default_variant.to_owned())],
+                vec![String::new()],
+            )
         } else {
             self.variants
                 .iter()
-                .map(|variant| variant.name.clone())
-                .collect()
+                .map(|variant| (variant.name.clone(), variant.describe()))
+                .unzip()
         };
         Ok(CaseList {
-            variants: names,
+            variants,
+            descriptions,
             cases,
         })
     }
@@ -440,8 +444,35 @@ impl JobFile {
 pub struct CaseList {
     /// The columns, the first is the base.
     pub variants: Vec<VariantName>,
+    /// What each column changes, in the same order; empty for one that changes nothing.
+    pub descriptions: Vec<String>,
     /// The rows.
     pub cases: Vec<Case>,
+}
+
+impl Variant {
+    /// What it changes, `key=value` after `key=value`.
+    fn describe(&self) -> String {
+        let mut parts = Vec::new();
+        describe_into(&self.node, "", &mut parts);
+        parts.join(" ")
+    }
+}
+
+fn describe_into(node: &Node, path: &str, parts: &mut Vec<String>) {
+    match node.entries() {
+        Some(entries) => {
+            for (key, value) in entries {
+                let inner = if path.is_empty() {
+                    key.text.clone()
+                } else {
+                    format!("{path}.{}", key.text)
+                };
+                describe_into(value, &inner, parts);
+            }
+        }
+        None => parts.push(format!("{path}={}", command_line(node))),
+    }
 }
 
 fn command_line(node: &Node) -> String {

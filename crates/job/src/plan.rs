@@ -37,6 +37,8 @@ pub struct Plan {
     pub warm_up: u32,
     /// The columns, the first is the base.
     pub variants: Vec<VariantName>,
+    /// What each column changes, in the same order.
+    pub descriptions: Vec<String>,
     /// How the output of each case is read.
     pub rules: BTreeMap<CaseId, ExtractRules>,
     /// Every trial, in order.
@@ -136,6 +138,7 @@ pub fn draw(
         runs: options.runs,
         warm_up: options.warm_up,
         variants: list.variants.clone(),
+        descriptions: list.descriptions.clone(),
         rules,
         trials,
         skipped,

@@ -124,11 +124,15 @@ impl Value {
                 Err(InvalidValue("a series has not as many times as values"))
             }
             Self::Series { values, .. } => finite(values.iter().all(|x| x.is_finite())),
-            Self::Histogram(h) => finite(
-                h.buckets
-                    .iter()
-                    .all(|b| b.low.is_finite() && b.low < b.high),
-            ),
+            Self::Histogram(h) => {
+                let ends = [h.min, h.max, h.sum];
+                finite(
+                    h.buckets
+                        .iter()
+                        .all(|b| b.low.is_finite() && b.high.is_finite() && b.low < b.high)
+                        && ends.into_iter().flatten().all(f64::is_finite),
+                )
+            }
             Self::Summary {
                 mean, sd, min, max, ..
             } => finite(
