@@ -69,6 +69,19 @@ impl Node {
         }
     }
 
+    /// A quoted scalar from elsewhere than a file: always text, also when empty.
+    #[must_use]
+    pub fn quoted(raw: &str) -> Self {
+        let kind = Kind::Scalar {
+            raw: raw.to_owned(),
+            style: Style::Quoted,
+        };
+        Self {
+            kind,
+            place: Place::default(),
+        }
+    }
+
     /// An empty map.
     #[must_use]
     pub fn empty_map(place: Place) -> Self {

@@ -7,6 +7,7 @@
 //! after the other, and strict alternation is no better against a periodic disturbance).
 
 use crate::jobfile::CaseList;
+use crate::name::canonical;
 use kdyno_model::{BoxFacts, CaseId, ExtractRules, PlanId, Trial, VariantName, Work};
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
@@ -39,12 +40,21 @@ pub struct Plan {
     pub variants: Vec<VariantName>,
     /// What each column changes, in the same order.
     pub descriptions: Vec<String>,
-    /// How the output of each case is read.
-    pub rules: BTreeMap<CaseId, ExtractRules>,
+    /// The cases: their canonical text and how their output is read.
+    pub cases: BTreeMap<CaseId, PlanCase>,
     /// Every trial, in order.
     pub trials: Vec<Trial>,
     /// Cases that this machine cannot run, with the reason.
     pub skipped: Vec<String>,
+}
+
+/// What a plan keeps of a case beside its trials.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanCase {
+    /// The canonical text, of which the case's id is the hash.
+    pub canonical: String,
+    /// How its output is read.
+    pub rules: ExtractRules,
 }
 
 /// The version of [`Plan`] that this code writes.
@@ -123,10 +133,15 @@ pub fn draw(
             push_block(&mut rng, planned, iteration, false);
         }
     }
-    let rules = planned
-        .iter()
-        .map(|p| (list.cases[p.case].reference.id.clone(), p.rules.clone()))
-        .collect();
+    let keep = |planned: &PlannedCase| {
+        let case = &list.cases[planned.case];
+        let kept = PlanCase {
+            canonical: canonical(&case.base),
+            rules: planned.rules.clone(),
+        };
+        (case.reference.id.clone(), kept)
+    };
+    let cases = planned.iter().map(keep).collect();
     Plan {
         format: PLAN_FORMAT,
         id: options.id,
@@ -139,7 +154,7 @@ pub fn draw(
         warm_up: options.warm_up,
         variants: list.variants.clone(),
         descriptions: list.descriptions.clone(),
-        rules,
+        cases,
         trials,
         skipped,
     }

@@ -1,0 +1,153 @@
+//! What every subcommand works with: where runs are kept, where output goes, how it ends.
+
+use anyhow::Context as _;
+use kdyno_job::error::JobError;
+use kdyno_model::TestboxError;
+use kdyno_rundir::{Home, RundirError};
+use kdyno_store::StoreError;
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// How a subcommand ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It did what it should.
+    Done,
+    /// The command line or an input is wrong.
+    BadUsage,
+    /// A run failed.
+    RunFailed,
+    /// Nothing can be told: everything was skipped.
+    CannotTell,
+    /// The user ended it.
+    Interrupted,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        Self::from(match status {
+            Status::Done => 0,
+            Status::BadUsage => 2,
+            Status::RunFailed => 3,
+            Status::CannotTell => 4,
+            Status::Interrupted => 130,
+        })
+    }
+}
+
+/// The surroundings of a subcommand.
+pub struct Context {
+    home: Option<PathBuf>,
+    /// Results.
+    pub out: Box<dyn Write>,
+    /// Progress, notes, errors.
+    pub err: Box<dyn Write>,
+    /// Whether progress may be redrawn in place.
+    pub redraw: bool,
+}
+
+impl Context {
+    /// The process's own surroundings. Colours are taken away where they are not wanted
+    /// (`NO_COLOR`, a pipe, a dumb terminal).
+    pub fn from_environment() -> Self {
+        use std::io::IsTerminal;
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Self {
+            home: home_path(),
+            out: Box::new(std::io::BufWriter::new(std::io::stdout())),
+            err: Box::new(anstream::stderr()),
+            redraw: std::io::stderr().is_terminal() && !dumb,
+        }
+    }
+
+    /// Where runs are kept.
+    pub fn home(&self) -> anyhow::Result<Home> {
+        let path = self
+            .home
+            .as_ref()
+            .context("no place to keep runs: KDYNO_HOME, XDG_DATA_HOME and HOME are not set")?;
+        Ok(Home::at(path))
+    }
+
+    /// A remark for people. A terminal that is gone is no reason to stop.
+    pub fn note(&mut self, text: &str) {
+        let _ = writeln!(self.err, "{text}");
+    }
+}
+
+fn home_path() -> Option<PathBuf> {
+    let variable = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    variable("KDYNO_HOME")
+        .or_else(|| variable("XDG_DATA_HOME").map(|dir| dir.join("kdyno")))
+        .or_else(|| variable("HOME").map(|dir| dir.join(".local/share/kdyno")))
+}
+
+/// A mistake in what the user gave us, with advice.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct UsageError {
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl UsageError {
+    /// A mistake with advice.
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: Some(hint.into()),
+        }
+    }
+}
+
+/// Prints an error with its causes and its hint, and says how to end. A reader that has gone
+/// (`kdyno list | head -1`) is no error.
+pub fn report(error: &anyhow::Error, context: &mut Context) -> Status {
+    let gone = error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|io| io.kind() == ErrorKind::BrokenPipe)
+    });
+    if gone {
+        return Status::Done;
+    }
+    let style = anstyle::Style::new()
+        .bold()
+        .fg_color(Some(anstyle::AnsiColor::Red.into()));
+    context.note(&format!("{style}error:{style:#} {error:#}"));
+    if let Some(hint) = hint_of(error) {
+        let style = anstyle::Style::new().bold();
+        context.note(&format!("{style}hint:{style:#} {hint}"));
+    }
+    Status::BadUsage
+}
+
+fn hint_of(error: &anyhow::Error) -> Option<String> {
+    error.chain().find_map(|cause| {
+        let job = cause
+            .downcast_ref::<JobError>()
+            .and_then(|e| e.hint.clone());
+        let testbox = cause
+            .downcast_ref::<TestboxError>()
+            .and_then(|e| e.hint.clone());
+        let usage = cause
+            .downcast_ref::<UsageError>()
+            .and_then(|e| e.hint.clone());
+        let rundir = cause
+            .downcast_ref::<RundirError>()
+            .and_then(RundirError::hint)
+            .map(str::to_owned);
+        let store = cause
+            .downcast_ref::<StoreError>()
+            .and_then(StoreError::hint)
+            .map(str::to_owned);
+        job.or(testbox).or(usage).or(rundir).or(store)
+    })
+}

@@ -1,0 +1,140 @@
+//! The index between run directories and everything that asks about runs.
+//!
+//! It is derived: missing, it is built; corrupt, it is moved aside and built anew; behind, it is
+//! brought up to date. Only plans without their `finished` marker can be behind, since the
+//! marker is set after the last run was taken in.
+
+use crate::cli::{IndexArgs, IndexCommand};
+use crate::context::{Context, Status};
+use anyhow::Context as _;
+use kdyno_analyze::row_of;
+use kdyno_model::{RunId, RunRow};
+use kdyno_rundir::{Home, PlanDir, State};
+use kdyno_store::{Index, RunFilter, StoreError};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// `kdyno index rebuild`.
+pub fn command(args: &IndexArgs, context: &mut Context) -> anyhow::Result<Status> {
+    let IndexCommand::Rebuild = args.command;
+    let home = context.home()?;
+    let path = path_in(&home);
+    let mut index = match Index::open(&path) {
+        Ok(index) => index,
+        Err(StoreError::Corrupt { .. }) => replace_corrupt(&path, context)?,
+        Err(error) => return Err(error.into()),
+    };
+    index.clear()?;
+    let taken = take_in(&mut index, &home, context, |_| true)?;
+    writeln!(context.out, "{taken} runs in {}", path.display())?;
+    context.out.flush()?;
+    Ok(Status::Done)
+}
+
+fn path_in(home: &Home) -> PathBuf {
+    home.path().join("index.sqlite")
+}
+
+/// The index, up to date with the run directories.
+pub fn open(context: &mut Context) -> anyhow::Result<Index> {
+    let home = context.home()?;
+    let path = path_in(&home);
+    match open_current(&home, &path, context) {
+        Err(error) if is_corrupt(&error) => {
+            let mut index = replace_corrupt(&path, context)?;
+            take_in(&mut index, &home, context, |_| true)?;
+            Ok(index)
+        }
+        other => other,
+    }
+}
+
+fn is_corrupt(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref::<StoreError>(),
+        Some(StoreError::Corrupt { .. })
+    )
+}
+
+fn open_current(home: &Home, path: &Path, context: &mut Context) -> anyhow::Result<Index> {
+    let mut index = Index::open(path)?;
+    let everything = index.is_new();
+    take_in(&mut index, home, context, |plan| {
+        everything || !plan.is_finished()
+    })?;
+    Ok(index)
+}
+
+fn replace_corrupt(path: &Path, context: &mut Context) -> anyhow::Result<Index> {
+    let aside = (1..)
+        .map(|n| path.with_extension(format!("sqlite.corrupt-{n}")))
+        .find(|aside| !aside.exists())
+        .context("no name left for the corrupt index")?;
+    context.note(&format!(
+        "the index is corrupt: kept as {}, built anew from the runs",
+        aside.display()
+    ));
+    std::fs::rename(path, &aside).with_context(|| path.display().to_string())?;
+    for suffix in ["-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        // A leftover of the corrupt file would be applied to the new one.
+        match std::fs::remove_file(&name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| PathBuf::from(&name).display().to_string());
+            }
+            _ => {}
+        }
+    }
+    Ok(Index::open(path)?)
+}
+
+/// Takes in the sealed runs of the plans that `wanted` says and returns how many there were.
+fn take_in(
+    index: &mut Index,
+    home: &Home,
+    context: &mut Context,
+    wanted: impl Fn(&PlanDir) -> bool,
+) -> anyhow::Result<usize> {
+    let mut taken = 0;
+    for plan in home.plans()?.entries.iter().filter(|plan| wanted(plan)) {
+        let known: HashSet<RunId> = index
+            .runs_select(&RunFilter {
+                plans: vec![plan.id],
+                ..RunFilter::default()
+            })?
+            .iter()
+            .map(|row| row.run_id)
+            .collect();
+        let mut rows = Vec::new();
+        for run in plan.runs()?.entries {
+            if known.contains(&run.id) {
+                continue;
+            }
+            match sealed_row(&run) {
+                Ok(Some(row)) => rows.push(row),
+                Ok(None) => {}
+                Err(error) => context.note(&format!("run {} is left out: {error:#}", run.id)),
+            }
+        }
+        index.ingest(&rows)?;
+        taken += rows.len();
+    }
+    Ok(taken)
+}
+
+/// A sealed run as a row; nothing for one that is not sealed: it may still be running.
+fn sealed_row(run: &kdyno_rundir::RunDir) -> anyhow::Result<Option<RunRow>> {
+    let reader = run.open()?;
+    if !reader.is_sealed() {
+        return Ok(None);
+    }
+    if let State::Damaged(problems) = reader.state() {
+        let first = problems
+            .first()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        anyhow::bail!("damaged: {first}");
+    }
+    Ok(Some(row_of(&reader.record()?)))
+}

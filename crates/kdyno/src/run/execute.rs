@@ -1,0 +1,260 @@
+//! Carries out the trials of a plan: measure, extract, seal, take into the index, tell.
+
+use super::progress::Progress;
+use crate::context::Context;
+use anyhow::Context as _;
+use kdyno_analyze::row_of;
+use kdyno_formats::{RawOutput, extract};
+use kdyno_job::catalog::Catalog;
+use kdyno_job::plan::Plan;
+use kdyno_model::{
+    FailReason, Measurement, Origin, Outcome, Reading, RunId, RunRecord, RunRow, SessionId, Stage,
+    Testbox, Trial,
+};
+use kdyno_rundir::{PlanDir, Results, RunWriter};
+use kdyno_store::Index;
+use kdyno_testbox::{Interrupt, LocalTestbox};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// More output than this is kept but not searched for figures.
+const SEARCHED_BYTES: u64 = 1 << 30;
+
+/// What became of a session.
+pub(super) struct Finished {
+    /// Runs that failed.
+    pub failures: Vec<Failure>,
+    /// The user ended it before the plan's end.
+    pub interrupted: bool,
+    /// Every run is in the index.
+    pub indexed: bool,
+}
+
+/// A run that failed, and where its output is.
+pub(super) struct Failure {
+    row: RunRow,
+    path: PathBuf,
+}
+
+/// Everything that trials are carried out with.
+pub(super) struct Execution<'a> {
+    pub plan: &'a Plan,
+    pub dir: &'a PlanDir,
+    pub testbox: &'a mut LocalTestbox,
+    pub session: SessionId,
+    pub interrupt: &'a Interrupt,
+    pub index: Option<&'a mut Index>,
+}
+
+impl Execution<'_> {
+    /// Runs the trials in order until the end or an interrupt.
+    pub fn all(&mut self, todo: &[&Trial], context: &mut Context) -> anyhow::Result<Finished> {
+        let mut finished = Finished {
+            failures: Vec::new(),
+            interrupted: false,
+            indexed: self.index.is_some(),
+        };
+        let boot_id = self.testbox.facts()?.boot_id;
+        let mut progress = Progress::begin(todo);
+        for planned in todo {
+            if self.interrupt.requested() {
+                finished.interrupted = true;
+                break;
+            }
+            progress.before(planned, context);
+            let trial = Trial {
+                boot_id: boot_id.clone(),
+                session: Some(self.session),
+                ..(*planned).clone()
+            };
+            let Some((record, path)) = self.one(&trial)? else {
+                finished.interrupted = true;
+                break;
+            };
+            let row = row_of(&record);
+            finished.indexed &= self.take_in(&row, context);
+            progress.after(&row, context);
+            if row.outcome.is_failure() {
+                finished.failures.push(Failure { row, path });
+            }
+        }
+        progress.end(context);
+        Ok(finished)
+    }
+
+    /// Runs one trial; nothing when the user ended it, whose run then stays incomplete and is
+    /// run again on resume.
+    fn one(&mut self, trial: &Trial) -> anyhow::Result<Option<(RunRecord, PathBuf)>> {
+        let case = self
+            .plan
+            .cases
+            .get(&trial.case.id)
+            .context("the plan has lost a case")?;
+        let writer = self
+            .dir
+            .create_run(RunId::new(), Some(&case.canonical), trial)?;
+        let path = writer.path().to_owned();
+        let measurement = self.testbox.run(trial, writer.raw_dir())?;
+        if measurement.outcome == Outcome::Interrupted {
+            return Ok(None);
+        }
+        let (readings, outcome, notes) = read_figures(&case.rules, &writer, &measurement)?;
+        let results = Results {
+            origin: Origin::Measured,
+            measurement,
+            readings,
+            outcome,
+            notes,
+        };
+        Ok(Some((writer.seal(results)?, path)))
+    }
+
+    /// A run that is not taken in is not lost: the next start finds it by its plan's missing
+    /// marker.
+    fn take_in(&mut self, row: &RunRow, context: &mut Context) -> bool {
+        let Some(index) = &mut self.index else {
+            return false;
+        };
+        match index.ingest(std::slice::from_ref(row)) {
+            Ok(_) => true,
+            Err(error) => {
+                context.note(&format!(
+                    "warning: the run is kept but not in the index: {error}"
+                ));
+                false
+            }
+        }
+    }
+}
+
+type Figures = (Vec<Reading>, Outcome, Vec<String>);
+
+fn read_figures(
+    rules: &kdyno_model::ExtractRules,
+    writer: &RunWriter,
+    measurement: &Measurement,
+) -> anyhow::Result<Figures> {
+    let (stdout, stdout_cut) = read_output(&writer.raw_dir().join("stdout"))?;
+    let (stderr, stderr_cut) = read_output(&writer.raw_dir().join("stderr"))?;
+    let extracted = extract(
+        rules,
+        RawOutput {
+            stdout: &stdout,
+            stderr: &stderr,
+        },
+        measurement,
+    )?;
+    let outcome = match (&measurement.outcome, extracted.problem) {
+        (Outcome::Done, Some(reason)) => Outcome::Failed {
+            stage: Stage::Extract,
+            reason,
+        },
+        (outcome, _) => outcome.clone(),
+    };
+    let mut notes = Vec::new();
+    if stdout_cut || stderr_cut {
+        notes.push(format!(
+            "only the first {SEARCHED_BYTES} bytes of output were searched for figures"
+        ));
+    }
+    Ok((extracted.readings, outcome, notes))
+}
+
+/// The output, and whether there is more of it. Nothing was written when setup failed.
+fn read_output(path: &Path) -> anyhow::Result<(Vec<u8>, bool)> {
+    let mut bytes = Vec::new();
+    match std::fs::File::open(path) {
+        Ok(file) => {
+            file.take(SEARCHED_BYTES)
+                .read_to_end(&mut bytes)
+                .with_context(|| path.display().to_string())?;
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+    }
+    let cut = bytes.len() as u64 == SEARCHED_BYTES;
+    Ok((bytes, cut))
+}
+
+/// What failed and why, equal failures together, with the end of what the first of them said.
+pub(super) fn describe_failures(
+    failures: &[Failure],
+    plan: &Plan,
+    catalog: &Catalog,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut told: Vec<(String, String)> = Vec::new();
+    for failure in failures {
+        let row = &failure.row;
+        let key = (row.variant.to_string(), row.outcome.to_string());
+        if told.contains(&key) {
+            continue;
+        }
+        let same = |f: &&Failure| f.row.variant == row.variant && f.row.outcome == row.outcome;
+        let times = failures.iter().filter(same).count();
+        let runs = if times == 1 {
+            "1 run".to_owned()
+        } else {
+            format!("{times} runs")
+        };
+        lines.push(format!(
+            "{runs} of {} ({}) {}",
+            row.variant,
+            row.case.name(),
+            row.outcome
+        ));
+        lines.extend(advice(row, plan, catalog));
+        lines.extend(last_words(failure));
+        told.push(key);
+    }
+    lines
+}
+
+fn advice(row: &RunRow, plan: &Plan, catalog: &Catalog) -> Option<String> {
+    let Outcome::Failed { reason, .. } = &row.outcome else {
+        return None;
+    };
+    let trial = plan.trials.iter().find(|trial| trial.index == row.index)?;
+    match reason {
+        FailReason::NotStarted(_) => {
+            let tool = catalog.get(&trial.work.program)?.tool.as_ref()?;
+            Some(format!("  hint: {}", tool.hint))
+        }
+        FailReason::NoMetric if trial.work.program == "command" => Some(
+            "  hint: a command prints its figures as `key: number` lines; `metrics: none` measures only time and memory"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+/// The last lines of standard error, or of standard output where that is silent.
+fn last_words(failure: &Failure) -> Vec<String> {
+    const LINES: usize = 5;
+    const WIDEST: usize = 200;
+    let reader = kdyno_rundir::RunReader::open(&failure.path).ok();
+    let stderr = reader
+        .as_ref()
+        .and_then(|r| r.stderr().ok().flatten())
+        .unwrap_or_default();
+    let stdout = || {
+        reader
+            .as_ref()
+            .and_then(|r| r.stdout().ok().flatten())
+            .unwrap_or_default()
+    };
+    let bytes = if stderr.is_empty() { stdout() } else { stderr };
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    let clean = |line: &&str| -> String {
+        let shown = line
+            .chars()
+            .take(WIDEST)
+            .map(|c| if c.is_control() { '\u{fffd}' } else { c });
+        format!("  | {}", shown.collect::<String>())
+    };
+    lines[lines.len().saturating_sub(LINES)..]
+        .iter()
+        .map(clean)
+        .collect()
+}

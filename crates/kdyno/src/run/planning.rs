@@ -1,0 +1,232 @@
+//! From the command line to a plan.
+
+use crate::cli::RunArgs;
+use crate::context::UsageError;
+use anyhow::Context as _;
+use kdyno_job::catalog::Catalog;
+use kdyno_job::error::Source;
+use kdyno_job::jobfile::{Case, JobFile};
+use kdyno_job::node::{Kind, Node, Place};
+use kdyno_job::plan::{Plan, PlanOptions, PlannedCase, draw};
+use kdyno_job::resolve::{ResolveError, resolve};
+use kdyno_model::{BoxFacts, PlanId};
+use kdyno_testbox::monitors::DEFAULT_MONITORS;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const DEFAULT_RUNS: u32 = 5;
+const DEFAULT_WARM_UP: u32 = 1;
+/// More trials than this need `--yes`: they are rather a mistake than a wish.
+const MANY_TRIALS: u64 = 1000;
+/// No plan file beyond this many trials.
+const MOST_TRIALS: u64 = 1_000_000;
+/// No job file is larger.
+const MOST_JOB_BYTES: u64 = 16 << 20;
+
+/// A plan and what belongs to it.
+pub(super) struct Planned {
+    pub plan: Plan,
+    /// The job file's bytes.
+    pub job_source: Option<Vec<u8>>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Makes the plan; nothing is executed.
+pub(super) fn plan(args: &RunArgs, facts: &BoxFacts, catalog: &Catalog) -> anyhow::Result<Planned> {
+    let (mut job, name, job_source) = job(args, catalog)?;
+    for option in &args.variants {
+        job.add_variant_option(option, catalog)?;
+    }
+    let runs = args.runs.or(job.runs).unwrap_or(DEFAULT_RUNS);
+    let warm_up = args.warm_up.or(job.warm_up).unwrap_or(DEFAULT_WARM_UP);
+    if runs == 0 {
+        return Err(UsageError::new(
+            "0 runs measure nothing",
+            "use -n 5, say; --dry-run shows a plan",
+        )
+        .into());
+    }
+    check_size(&job, runs, warm_up, args.yes)?;
+    let label = args.label.as_deref().unwrap_or(&facts.kernel_release);
+    let mut notes = job.notes.clone();
+    if args.label.is_some() && !job.variants.is_empty() {
+        notes.push("--label has no effect: the variants have names".to_owned());
+    }
+    let list = job.cases(label, catalog)?;
+    let mut planned = Vec::new();
+    let mut skipped = Vec::new();
+    for (position, case) in list.cases.iter().enumerate() {
+        match resolve_case(position, case, facts, catalog) {
+            Ok(case) => planned.push(case),
+            Err(ResolveError::Unmet(need)) => {
+                skipped.push(format!("{}: {need}", case.reference.name()))
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let since_1970 = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let options = PlanOptions {
+        id: PlanId::new(),
+        created_unix_ns: i64::try_from(since_1970.as_nanos()).unwrap_or(i64::MAX),
+        job: name,
+        seed: args.seed.or(job.seed).unwrap_or_else(fresh_seed),
+        runs,
+        warm_up,
+    };
+    let plan = draw(&list, &planned, skipped, facts, &options);
+    Ok(Planned {
+        plan,
+        job_source,
+        notes,
+    })
+}
+
+/// A seed that differs from run to run; it is recorded, so any 32 bits will do.
+fn fresh_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id()) & 0xffff_ffff
+}
+
+fn job(args: &RunArgs, catalog: &Catalog) -> anyhow::Result<(JobFile, String, Option<Vec<u8>>)> {
+    let is_job = |word: &String| {
+        Path::new(word)
+            .extension()
+            .is_some_and(|ext| ext == "yaml" || ext == "yml")
+            && !word.contains(' ')
+    };
+    match (args.what.as_slice(), args.exec.as_slice()) {
+        ([], []) => Err(UsageError::new(
+            "nothing to run",
+            "give a job file or a command: `kdyno run job.yaml`, `kdyno run -n 10 'cmd1' 'cmd2'`",
+        )
+        .into()),
+        ([file], []) if is_job(file) => {
+            let bytes = read_job(file)?;
+            let text = String::from_utf8_lossy(&bytes);
+            let job = JobFile::read(
+                Source {
+                    name: file,
+                    text: &text,
+                },
+                catalog,
+            )?;
+            Ok((job, file.clone(), Some(bytes)))
+        }
+        (words, []) if words.iter().any(is_job) => Err(UsageError::new(
+            "a job file stands alone",
+            "run job files one after the other; variants are added with -V NAME:KEY=VALUE",
+        )
+        .into()),
+        (commands, []) => of_commands(
+            commands.iter().map(|line| Node::quoted(line)).collect(),
+            catalog,
+        ),
+        ([], words) => of_commands(vec![list_of(words)], catalog),
+        _ => Err(UsageError::new(
+            "commands before and behind `--` do not mix",
+            "quote each command for the shell, or give one behind `--`",
+        )
+        .into()),
+    }
+}
+
+fn read_job(file: &str) -> anyhow::Result<Vec<u8>> {
+    let length = std::fs::metadata(file)
+        .with_context(|| file.to_owned())?
+        .len();
+    if length > MOST_JOB_BYTES {
+        return Err(UsageError::new(
+            format!("{file}: {length} bytes are no job file"),
+            "is it the right file?",
+        )
+        .into());
+    }
+    std::fs::read(file).with_context(|| file.to_owned())
+}
+
+fn list_of(words: &[String]) -> Node {
+    let words = words.iter().map(|word| Node::quoted(word)).collect();
+    Node {
+        kind: Kind::List(words),
+        place: Place::default(),
+    }
+}
+
+fn of_commands(
+    commands: Vec<Node>,
+    catalog: &Catalog,
+) -> anyhow::Result<(JobFile, String, Option<Vec<u8>>)> {
+    if commands.iter().any(|command| {
+        command.items().is_none() && command.text().is_none_or(|t| t.trim().is_empty())
+    }) {
+        return Err(
+            UsageError::new("a command is empty", "give commands such as 'sleep 0.1'").into(),
+        );
+    }
+    let shown: Vec<String> = commands.iter().map(first_word).collect();
+    let testcase = shown.first().cloned().unwrap_or_default();
+    let job = JobFile::of_commands(&commands, &testcase, catalog)
+        .context("the catalog has no `command`")?;
+    Ok((job, shown.join(", "), None))
+}
+
+/// The name of the program that a command starts, fit for a testcase.
+fn first_word(command: &Node) -> String {
+    let first = command
+        .items()
+        .and_then(|words| words.first())
+        .unwrap_or(command);
+    let word = first
+        .text()
+        .and_then(|text| text.split_whitespace().next())
+        .unwrap_or("command");
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let fine = |c: &char| c.is_ascii_alphanumeric() || "-_.+".contains(*c);
+    let name: String = name.chars().filter(fine).take(40).collect();
+    if name.is_empty() {
+        "command".to_owned()
+    } else {
+        name
+    }
+}
+
+/// An explosion of axes is counted before it is built.
+fn check_size(job: &JobFile, runs: u32, warm_up: u32, yes: bool) -> anyhow::Result<()> {
+    let cases = job.case_count();
+    let variants = (job.variants.len() as u64).max(1);
+    let each = u64::from(runs) + u64::from(warm_up);
+    let trials = cases.saturating_mul(variants).saturating_mul(each);
+    let made_of = format!("{cases} cases x {variants} variants x {each} runs");
+    if trials > MOST_TRIALS {
+        let message = format!(
+            "{trials} trials ({made_of}) are more than the {MOST_TRIALS} that a plan can hold"
+        );
+        return Err(UsageError::new(message, "split the job").into());
+    }
+    if trials > MANY_TRIALS && !yes {
+        let message = format!("the job makes {trials} trials ({made_of})");
+        return Err(UsageError::new(message, "if you mean it, add --yes").into());
+    }
+    Ok(())
+}
+
+fn resolve_case(
+    position: usize,
+    case: &Case,
+    facts: &BoxFacts,
+    catalog: &Catalog,
+) -> Result<PlannedCase, ResolveError> {
+    let mut work = Vec::new();
+    for variant in &case.variants {
+        work.push(resolve(variant, facts, DEFAULT_MONITORS, catalog)?.work);
+    }
+    let rules = resolve(&case.base, facts, DEFAULT_MONITORS, catalog)?.rules;
+    Ok(PlannedCase {
+        case: position,
+        work,
+        rules,
+    })
+}
