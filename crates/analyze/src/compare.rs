@@ -11,7 +11,7 @@ use crate::select::MetricGlobs;
 use kdyno_model::{ClockKind, MetricName, Role, RunRow, Scalar, VariantName};
 use kdyno_stats::change::reproduction_difference;
 use kdyno_stats::{Change, Summary, screen};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What to compare and what to show.
 #[derive(Clone, Debug, Default)]
@@ -22,8 +22,21 @@ pub struct CompareOptions {
     pub descriptions: BTreeMap<VariantName, String>,
     /// Only these metrics; they are shown whether or not they moved.
     pub metrics: Option<MetricGlobs>,
-    /// Show every diagnostic, not only those that pass the display filter.
-    pub all: bool,
+    /// Which diagnostics to show.
+    pub diagnostics: Diagnostics,
+}
+
+/// Which diagnostics a table shows; headline and program metrics are always there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Diagnostics {
+    /// None.
+    None,
+    /// Those that pass the display filter; where a total and its rate per second both would,
+    /// only the total.
+    #[default]
+    Moved,
+    /// Every one.
+    All,
 }
 
 /// Sets the variants of `rows` side by side, one table per case and testbox.
@@ -115,15 +128,22 @@ fn table(
     let counts: Vec<Counts> = variants.iter().map(|name| counts(rows, name)).collect();
     let mut notes = uncounted(rows, variants);
     let (mut shown, mut hidden) = (Vec::new(), 0);
-    for gathered in gather(rows, variants, options.metrics.as_ref()) {
+    let gathered = gather(rows, variants, options.metrics.as_ref());
+    let names: HashSet<MetricName> = gathered.iter().map(|g| g.first.metric.clone()).collect();
+    for gathered in gathered {
         let (row, refusals) = gathered.into_row(variants, &counts);
         for refusal in refusals {
             if !notes.contains(&refusal) {
                 notes.push(refusal);
             }
         }
-        let wanted = options.all || options.metrics.is_some() || row.role != Role::Diagnostic;
-        if wanted || row.moved() {
+        let wanted = options.metrics.is_some() || row.role != Role::Diagnostic;
+        let stands_out = match options.diagnostics {
+            Diagnostics::None => false,
+            Diagnostics::Moved => row.moved() && !is_rate_of_shown_total(&row.metric, &names),
+            Diagnostics::All => true,
+        };
+        if wanted || stands_out {
             shown.push(row);
         } else {
             hidden += 1;
@@ -138,6 +158,14 @@ fn table(
         hidden,
         notes,
     })
+}
+
+fn is_rate_of_shown_total(metric: &MetricName, names: &HashSet<MetricName>) -> bool {
+    let total = metric
+        .as_str()
+        .strip_suffix("/s")
+        .and_then(|total| MetricName::new(total).ok());
+    total.is_some_and(|total| names.contains(&total))
 }
 
 /// Measured runs that are neither done nor a failure of the variant, said per variant.

@@ -13,7 +13,7 @@ pub mod render;
 pub mod row;
 pub mod select;
 
-pub use compare::{CompareOptions, compare};
+pub use compare::{CompareOptions, Diagnostics, compare};
 pub use comparison::Comparison;
 pub use row::row_of;
 pub use select::{MetricGlobs, SelectError, Selection};

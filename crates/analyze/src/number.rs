@@ -34,6 +34,17 @@ pub fn general_signed(value: f64, precision: usize) -> String {
     }
 }
 
+/// A figure for people, outside tables: its integer part from 1000 on, else four digits.
+#[must_use]
+pub fn plain(value: f64) -> String {
+    const WIDEST: f64 = 1e15;
+    if (1000.0..WIDEST).contains(&value.abs()) {
+        format!("{value:.0}")
+    } else {
+        general(value, 4)
+    }
+}
+
 /// The shortest text that reads back as the same number, for machine-readable forms: decimal
 /// notation between 1e-5 and 1e16, scientific outside.
 #[must_use]

@@ -4,9 +4,9 @@ use crate::cli::{CompareArgs, Format};
 use crate::context::{Context, Status};
 use crate::index;
 use kdyno_analyze::render::{self, lkp::LkpOptions};
-use kdyno_analyze::{CompareOptions, MetricGlobs, Selection, compare};
+use kdyno_analyze::{CompareOptions, Diagnostics, MetricGlobs, Selection, compare};
 use kdyno_job::plan::Plan;
-use kdyno_model::{PlanId, RunRow};
+use kdyno_model::{PlanId, RunRow, VariantName};
 use kdyno_rundir::Home;
 use kdyno_store::RunFilter;
 use std::collections::BTreeSet;
@@ -19,7 +19,12 @@ pub fn command(args: &CompareArgs, context: &mut Context) -> anyhow::Result<Stat
         globs => Some(MetricGlobs::new(globs)?),
     };
     let rows: Vec<&RunRow> = selection.rows(&rows);
-    let text = table(&rows, args.format, metrics, args.all, &context.home()?);
+    let diagnostics = if args.all {
+        Diagnostics::All
+    } else {
+        Diagnostics::Moved
+    };
+    let text = table(&rows, args.format, metrics, diagnostics, &context.home()?);
     context.out.write_all(text.as_bytes())?;
     context.out.flush()?;
     let compared = rows.iter().any(|row| !row.warm_up && row.outcome.is_done());
@@ -54,27 +59,19 @@ pub fn table(
     rows: &[&RunRow],
     format: Format,
     metrics: Option<MetricGlobs>,
-    all: bool,
+    diagnostics: Diagnostics,
     home: &Home,
 ) -> String {
     let mut options = CompareOptions {
         metrics,
-        all,
+        diagnostics,
         ..CompareOptions::default()
     };
-    let plans: BTreeSet<PlanId> = rows.iter().map(|row| row.plan).collect();
-    for plan in plans.iter().filter_map(|id| read_plan(home, *id)) {
-        for (name, description) in plan.variants.iter().zip(&plan.descriptions) {
-            let used = rows.iter().any(|row| row.variant == *name);
-            if used && !options.variants.contains(name) {
-                options.variants.push(name.clone());
-                if !description.is_empty() {
-                    options
-                        .descriptions
-                        .insert(name.clone(), description.clone());
-                }
-            }
+    for (name, description) in columns_of(rows, home) {
+        if !description.is_empty() {
+            options.descriptions.insert(name.clone(), description);
         }
+        options.variants.push(name);
     }
     let comparison = compare(rows.iter().copied(), &options);
     match format {
@@ -84,6 +81,21 @@ pub fn table(
         Format::Csv => render::csv::render(&comparison),
         Format::Json => render::json::render(&comparison),
     }
+}
+
+/// The variants of these runs with what they change, in the order of their plans.
+pub fn columns_of(rows: &[&RunRow], home: &Home) -> Vec<(VariantName, String)> {
+    let plans: BTreeSet<PlanId> = rows.iter().map(|row| row.plan).collect();
+    let mut columns: Vec<(VariantName, String)> = Vec::new();
+    for plan in plans.iter().filter_map(|id| read_plan(home, *id)) {
+        for (name, description) in plan.variants.into_iter().zip(plan.descriptions) {
+            let used = rows.iter().any(|row| row.variant == name);
+            if used && columns.iter().all(|(known, _)| *known != name) {
+                columns.push((name, description));
+            }
+        }
+    }
+    columns
 }
 
 /// A plan's own text; a plan that cannot be read only costs the order of its columns.

@@ -4,7 +4,7 @@ use crate::cli::ListArgs;
 use crate::context::{Context, Status};
 use crate::index;
 use kdyno_analyze::Selection;
-use kdyno_analyze::number::general;
+use kdyno_analyze::number::plain;
 use kdyno_model::{Role, RunRow};
 use kdyno_store::RunFilter;
 
@@ -88,11 +88,7 @@ pub fn headline(row: &RunRow) -> Option<String> {
         .as_str()
         .split_once('.')
         .map_or(scalar.metric.as_str(), |(_, name)| name);
-    let text = format!(
-        "{name} {} {}",
-        general(scalar.value, 6),
-        scalar.unit.as_str()
-    );
+    let text = format!("{name} {} {}", plain(scalar.value), scalar.unit.as_str());
     Some(text.trim_end().to_owned())
 }
 

@@ -107,9 +107,14 @@ fn summary(record: &RunRecord, measurement: &Measurement, all: bool) -> String {
     line(
         "window",
         format!(
-            "{:.3} s, {} rounds",
+            "{:.3} s, {} {}",
             record.window_ns as f64 / 1e9,
-            measurement.rounds.len()
+            measurement.rounds.len(),
+            if measurement.rounds.len() == 1 {
+                "round"
+            } else {
+                "rounds"
+            }
         ),
     );
     line("kernel", record.kernel_release.clone());

@@ -73,8 +73,13 @@ fn of_runs(args: &StatArgs, context: &mut Context) -> anyhow::Result<String> {
         [] => selection.metrics(),
         globs => Some(MetricGlobs::new(globs)?),
     };
+    let rows = selection.rows(&rows);
+    let columns: Vec<VariantName> = compare::columns_of(&rows, &context.home()?)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
     let mut out = String::new();
-    for ((case, metric), sets) in by_case_and_metric(&selection.rows(&rows), globs.as_ref()) {
+    for ((case, metric), sets) in by_case_and_metric(&rows, &columns, globs.as_ref()) {
         if !out.is_empty() {
             out.push('\n');
         }
@@ -98,6 +103,7 @@ type Sets = Vec<(VariantName, Vec<f64>)>;
 
 fn by_case_and_metric(
     rows: &[&RunRow],
+    columns: &[VariantName],
     globs: Option<&MetricGlobs>,
 ) -> BTreeMap<(String, MetricName), Sets> {
     let mut found: BTreeMap<(String, MetricName), Sets> = BTreeMap::new();
@@ -118,6 +124,9 @@ fn by_case_and_metric(
                 None => sets.push((row.variant.clone(), vec![scalar.value])),
             }
         }
+    }
+    for sets in found.values_mut() {
+        sets.sort_by_key(|(variant, _)| columns.iter().position(|column| column == variant));
     }
     found
 }

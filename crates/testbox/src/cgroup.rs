@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 /// How long the kernel may take to let go of an ended cgroup.
 const PATIENCE: Duration = Duration::from_millis(800);
 
-/// Controllers of version 1 that a trial gets a group in: memory tells of kills, pids is there
-/// only to hold the processes.
-const V1_CONTROLLERS: [&str; 2] = ["memory", "pids"];
+/// The controller of version 1 that a trial gets a group in: it tells of kills. Each further
+/// hierarchy would cost every start some milliseconds.
+const V1_CONTROLLER: &str = "memory";
 
 /// The directories below which a trial's cgroup can be made: where this process is, in each
 /// hierarchy that is mounted.
@@ -37,16 +37,8 @@ pub(crate) fn parents(root: &SysRoot) -> Vec<PathBuf> {
         let options = kind.nth(1).unwrap_or_default();
         let own = match fs_type {
             "cgroup2" => membership(&memberships, |controllers| controllers.is_empty()),
-            "cgroup"
-                if V1_CONTROLLERS
-                    .iter()
-                    .any(|c| options.split(',').any(|o| o == *c)) =>
-            {
-                membership(&memberships, |controllers| {
-                    controllers
-                        .split(',')
-                        .any(|c| options.split(',').any(|o| o == c))
-                })
+            "cgroup" if options.split(',').any(|option| option == V1_CONTROLLER) => {
+                membership(&memberships, |of| of.split(',').any(|c| c == V1_CONTROLLER))
             }
             _ => None,
         };
@@ -208,7 +200,7 @@ mod tests {
              4 0 0:4 / /cg/unified rw - cgroup2 cgroup2 rw\n",
             "4:memory:/api/1\n8:pids:/docker/x\n2:cpu:/\n0::/\n",
         );
-        let expected = ["cg/memory/api/1", "cg/pids", "cg/unified"];
+        let expected = ["cg/memory/api/1", "cg/unified"];
         assert_eq!(parents(&root), expected.map(|p| dir.path().join(p)));
     }
 

@@ -8,7 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::journal::Journal;
 use crate::monitors::clock::raw_ns;
 use crate::strays::RUN_VARIABLE;
-use crate::sys::{self, ChildSetup, Waited};
+use crate::sys::{self, ChildSetup, StartStamp, Waited};
 use kdyno_model::{Command as WorkCommand, FailReason, Outcome, Round, Stage, TestboxError, Work};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -91,13 +91,13 @@ fn run_round(
     deadline: Option<Instant>,
 ) -> Result<(Option<Round>, Outcome), TestboxError> {
     let failed = |error: std::io::Error| TestboxError::at(setting.raw_dir, error);
-    let mut command = command_of(setting)?;
+    let started = StartStamp::new().map_err(failed)?;
+    let mut command = command_of(setting, &started)?;
     command
         .stdin(Stdio::null())
         .stdout(output.stdout.try_clone().map_err(failed)?)
         .stderr(output.stderr.try_clone().map_err(failed)?);
     let before = output.seen;
-    let start_ns = raw_ns().saturating_sub(start_raw_ns);
     let child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
@@ -116,6 +116,9 @@ fn run_round(
     let (status, usage) = sys::reap(pid)
         .map_err(|error| TestboxError::new(format!("lost process {pid}: {error}")))?;
     let end_ns = raw_ns().saturating_sub(start_raw_ns);
+    let start_ns = started
+        .raw_ns()
+        .map_or(end_ns, |start| start.saturating_sub(start_raw_ns));
     output.seen = output.lengths().map_err(failed)?;
     let round = Round {
         start_ns,
@@ -157,7 +160,7 @@ fn wait(
     waited.map_err(failed)
 }
 
-fn command_of(setting: &Setting<'_>) -> Result<Command, TestboxError> {
+fn command_of(setting: &Setting<'_>, started: &StartStamp) -> Result<Command, TestboxError> {
     let work = setting.work;
     let mut command = match &work.command {
         WorkCommand::Shell(line) => {
@@ -189,6 +192,7 @@ fn command_of(setting: &Setting<'_>) -> Result<Command, TestboxError> {
         cgroups: setting.cgroups.joiners()?,
         cpus: work.affinity.as_deref().map(cpus_in).unwrap_or_default(),
         journal: Some(setting.journal.for_child(setting.run)?),
+        started: Some(started.clone()),
     };
     sys::set_up_child(&mut command, setup);
     Ok(command)

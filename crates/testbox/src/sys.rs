@@ -5,12 +5,15 @@
     reason = "fork/exec hooks, wait4, poll and kill have no safe face"
 )]
 
+use crate::monitors::clock::raw_ns;
 use kdyno_model::Usage;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What a trial's process does before it becomes the program.
@@ -22,6 +25,60 @@ pub(crate) struct ChildSetup {
     pub cpus: Vec<usize>,
     /// The journal, and the text around the pid with which the process enters itself.
     pub journal: Option<(File, Vec<u8>, Vec<u8>)>,
+    /// Where it notes the moment in which it is set up and about to become the program.
+    pub started: Option<StartStamp>,
+}
+
+/// A moment that a child notes for us: memory that both see.
+///
+/// Joining a cgroup takes the kernel milliseconds, so that a start stamped before the fork would
+/// count them as the program's.
+#[derive(Clone, Debug)]
+pub(crate) struct StartStamp(Arc<SharedWord>);
+
+#[derive(Debug)]
+struct SharedWord(*mut AtomicU64);
+
+// SAFETY: the pointer is to memory that is only ever accessed atomically and is unmapped when the
+// last owner is gone.
+unsafe impl Send for SharedWord {}
+// SAFETY: as above.
+unsafe impl Sync for SharedWord {}
+
+impl StartStamp {
+    /// Memory for one moment.
+    pub(crate) fn new() -> io::Result<Self> {
+        let length = size_of::<AtomicU64>();
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let kind = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+        // SAFETY: a fresh anonymous mapping touches no memory of ours.
+        let memory = unsafe { libc::mmap(std::ptr::null_mut(), length, access, kind, -1, 0) };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self(Arc::new(SharedWord(memory.cast()))))
+    }
+
+    fn word(&self) -> &AtomicU64 {
+        // SAFETY: page-aligned, zeroed by the kernel, mapped as long as `self` lives.
+        unsafe { &*self.0.0 }
+    }
+
+    fn note(&self) {
+        self.word().store(raw_ns(), Ordering::Release);
+    }
+
+    /// The moment on `CLOCK_MONOTONIC_RAW`; `None` before it was noted.
+    pub(crate) fn raw_ns(&self) -> Option<u64> {
+        Some(self.word().load(Ordering::Acquire)).filter(|ns| *ns > 0)
+    }
+}
+
+impl Drop for SharedWord {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `StartStamp::new` with this length and not unmapped elsewhere.
+        unsafe { libc::munmap(self.0.cast(), size_of::<AtomicU64>()) };
+    }
 }
 
 /// How a wait ended.
@@ -47,10 +104,14 @@ pub(crate) fn set_up_child(command: &mut Command, setup: ChildSetup) {
         for cgroup in &setup.cgroups {
             write_all(cgroup.as_raw_fd(), b"0\n")?;
         }
-        bind_to(&setup.cpus)
+        bind_to(&setup.cpus)?;
+        if let Some(started) = &setup.started {
+            started.note();
+        }
+        Ok(())
     };
     // SAFETY: the hook makes only async-signal-safe calls (setpgid, getpid, write,
-    // sched_setaffinity) and allocates nothing, so it may run between fork and exec.
+    // sched_setaffinity, clock_gettime) and allocates nothing, so it may run between fork and exec.
     unsafe { command.pre_exec(hook) };
 }
 

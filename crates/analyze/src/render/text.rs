@@ -78,7 +78,7 @@ fn section(table: &CaseTable, columns: &[Column]) -> String {
             out.push_str(&figures(table, columns, &pair));
         }
     }
-    out.push_str(&hidden(table.hidden, columns.len()));
+    out.push_str(&hidden(table.hidden));
     out.push_str(&notes(table));
     out
 }
@@ -105,14 +105,14 @@ fn prose(table: &CaseTable, columns: &[Column]) -> String {
     out
 }
 
-/// How many diagnostics were left out, and why.
-fn hidden(metrics: usize, columns: usize) -> String {
+/// How many diagnostics were left out: by choice, or since they did not stand out, which is a
+/// display filter and no verdict.
+fn hidden(metrics: usize) -> String {
     let plural = if metrics == 1 { "" } else { "s" };
-    match (metrics, columns) {
-        (0, _) => String::new(),
-        (n, 0 | 1) => format!("\n{n} diagnostic{plural} not shown\n"),
-        (n, _) => format!(
-            "\n{n} diagnostic{plural} not shown that did not stand out (a filter, not a verdict)\n"
+    match metrics {
+        0 => String::new(),
+        n => format!(
+            "\n{n} diagnostic{plural} not shown (`--all` shows all; what is shown is a filter, no verdict)\n"
         ),
     }
 }

@@ -1,6 +1,6 @@
 use crate::fixture::{LATENCY, THROUGHPUT, case, interleaved, run, small_plan, with};
 use kdyno_analyze::comparison::{Comparison, GroupKind, Row};
-use kdyno_analyze::{CompareOptions, MetricGlobs, compare};
+use kdyno_analyze::{CompareOptions, Diagnostics, MetricGlobs, compare};
 use kdyno_model::{BootId, ClockKind, Outcome, RunRow};
 use kdyno_stats::Change;
 
@@ -11,7 +11,7 @@ fn row<'a>(comparison: &'a Comparison, metric: &str) -> &'a Row {
 
 fn all() -> CompareOptions {
     CompareOptions {
-        all: true,
+        diagnostics: Diagnostics::All,
         ..CompareOptions::default()
     }
 }

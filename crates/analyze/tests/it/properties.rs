@@ -1,7 +1,7 @@
 use crate::fixture::{Kind, LATENCY, THROUGHPUT, case, run, with};
 use kdyno_analyze::render::lkp::LkpOptions;
 use kdyno_analyze::render::{csv, json, lkp, lkp_cases, ministat, text};
-use kdyno_analyze::{CompareOptions, compare};
+use kdyno_analyze::{CompareOptions, Diagnostics, compare};
 use kdyno_model::{Better, Role, RunRow};
 use proptest::prelude::*;
 
@@ -66,7 +66,7 @@ fn shows_no_number(text: &str) -> bool {
 proptest! {
     #[test]
     fn every_renderer_takes_every_finite_value(runs in any_runs(), all: bool) {
-        let comparison = compare(&runs, &CompareOptions { all, ..CompareOptions::default() });
+        let comparison = compare(&runs, &CompareOptions { diagnostics: if all { Diagnostics::All } else { Diagnostics::Moved }, ..CompareOptions::default() });
         let options = LkpOptions::default();
         for printed in [
             lkp::render(&comparison, &options),

@@ -10,6 +10,7 @@ use crate::compare;
 use crate::context::{Context, Status, UsageError};
 use crate::index;
 use execute::Finished;
+use kdyno_analyze::Diagnostics;
 use kdyno_job::catalog::Catalog;
 use kdyno_job::plan::Plan;
 use kdyno_model::{Preparation, RunRow, SessionId, Setting, Testbox, Trial};
@@ -226,7 +227,13 @@ fn print_table(plan: &Plan, context: &mut Context) -> anyhow::Result<()> {
         ..RunFilter::default()
     })?;
     let rows: Vec<&RunRow> = rows.iter().collect();
-    let text = compare::table(&rows, Format::Text, None, false, &context.home()?);
+    let text = compare::table(
+        &rows,
+        Format::Text,
+        None,
+        Diagnostics::None,
+        &context.home()?,
+    );
     writeln!(
         context.out,
         "{text}\nplan {}: `kdyno compare --format lkp` prints it for a mail, `kdyno list` shows every run",
