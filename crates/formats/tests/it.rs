@@ -1,0 +1,336 @@
+//! Extraction from the outside: rules and raw output in, readings out.
+
+use kdyno_formats::{RawOutput, extract};
+use kdyno_model::{
+    Better, BoxFacts, ClockKind, Column, ColumnKind, Derive, ExtractRules, FailReason, LineRule,
+    Measurement, MetricName, MetricRule, MonitorOverhead, Outcome, OutputStream, Quantity, Reading,
+    Reduce, Role, Round, SeriesSet, Unit, Usage, Value, Window,
+};
+use proptest::prelude::*;
+use std::path::Path;
+
+const KEY_VALUE: &str = r"^\s*(?P<key>[A-Za-z_][A-Za-z0-9_.%/+-]*)\s*:\s*(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?i:nan|inf|infinity))(?:\s+(?P<unit>[A-Za-z%/µ]\S*))?\s*$";
+const USEMEM: &str = r"^\.*(?P<bytes>\d+) bytes / (?P<usecs>\d+) usecs = (?P<kbps>\d+) KB.s";
+
+fn measurement(rounds: Vec<Round>) -> Measurement {
+    Measurement {
+        outcome: Outcome::Done,
+        window: Window {
+            start_raw_ns: 0,
+            end_raw_ns: 2_000_000_000,
+            start_unix_ns: 0,
+        },
+        clock: ClockKind::Wall,
+        rounds,
+        facts_before: BoxFacts::default(),
+        facts_after: BoxFacts::default(),
+        kernel_log: Vec::new(),
+        series: Vec::new(),
+        overhead: MonitorOverhead::default(),
+        notes: Vec::new(),
+    }
+}
+
+/// One round per text; what they print is one file.
+fn rounds(texts: &[&str]) -> (String, Measurement) {
+    let mut whole = String::new();
+    let mut rounds = Vec::new();
+    for text in texts {
+        let stdout_from = whole.len() as u64;
+        whole.push_str(text);
+        rounds.push(Round {
+            end_ns: 1_000_000_000,
+            stdout_from,
+            stdout_to: whole.len() as u64,
+            usage: Usage {
+                user_ns: 300,
+                system_ns: 200,
+                ..Usage::default()
+            },
+            ..Round::default()
+        });
+    }
+    (whole, measurement(rounds))
+}
+
+fn rules(pattern: &str, metrics: Vec<MetricRule>) -> ExtractRules {
+    ExtractRules {
+        prefix: "t".to_owned(),
+        lines: vec![LineRule {
+            pattern: pattern.to_owned(),
+            from: OutputStream::Stdout,
+        }],
+        metrics,
+        figures_required: true,
+        headline_usage: None,
+    }
+}
+
+fn rule(name: &str, derive: Option<Derive>) -> MetricRule {
+    MetricRule {
+        name: name.to_owned(),
+        unit: Unit::new("KB/s"),
+        better: Better::Higher,
+        role: Role::Headline,
+        about: String::new(),
+        derive,
+    }
+}
+
+fn reduce(stream: &str, within: Reduce, across: Reduce) -> Option<Derive> {
+    Some(Derive::Reduce {
+        stream: stream.to_owned(),
+        within,
+        across,
+        scale: 1.0,
+    })
+}
+
+fn run(rules: &ExtractRules, texts: &[&str]) -> (Vec<Reading>, Option<FailReason>) {
+    let (stdout, measurement) = rounds(texts);
+    let raw = RawOutput {
+        stdout: stdout.as_bytes(),
+        stderr: b"",
+    };
+    let extracted = extract(rules, raw, &measurement).expect("rules compile");
+    (extracted.readings, extracted.problem)
+}
+
+fn scalar(readings: &[Reading], name: &str) -> f64 {
+    let reading = readings.iter().find(|r| r.metric.as_str() == name);
+    match reading.map(|r| &r.value) {
+        Some(Value::Scalar(value)) => *value,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+fn usemem_rules() -> ExtractRules {
+    let ratio = Derive::Ratio {
+        of: Quantity::CpuNs,
+        to: Quantity::Stream("bytes".to_owned()),
+        scale: 1.0,
+    };
+    rules(
+        USEMEM,
+        vec![
+            rule("median", reduce("kbps", Reduce::UpperMedian, Reduce::Mean)),
+            rule("throughput", reduce("kbps", Reduce::Sum, Reduce::Mean)),
+            rule(
+                "stddev%",
+                Some(Derive::Spread {
+                    stream: "kbps".to_owned(),
+                }),
+            ),
+            rule("cpu_ns_per_byte", Some(ratio)),
+            rule("free", reduce("free_usecs", Reduce::Mean, Reduce::Mean)),
+        ],
+    )
+}
+
+#[test]
+fn task_lines_become_median_throughput_and_spread() {
+    let first = "..100 bytes / 10 usecs = 40 KB/s\n100 bytes / 10 usecs = 10 KB/s\n";
+    let second = "noise\n100 bytes / 10 usecs = 20 KB/s\n100 bytes / 10 usecs = 30 KB/s\n";
+    let (readings, problem) = run(&usemem_rules(), &[first, second]);
+    assert_eq!(problem, None);
+    // The upper of two: 40 and 30, averaged over the rounds.
+    assert_eq!(scalar(&readings, "t.median"), 35.0);
+    assert_eq!(scalar(&readings, "t.throughput"), 50.0);
+    // Both rounds add up to 50.
+    assert_eq!(scalar(&readings, "t.stddev%"), 0.0);
+    assert_eq!(scalar(&readings, "t.cpu_ns_per_byte"), 1000.0 / 400.0);
+    let absent = readings.iter().any(|r| r.metric.as_str() == "t.free");
+    assert!(!absent, "a stream that no line gave makes no reading");
+}
+
+#[test]
+fn one_round_has_the_spread_of_its_tasks() {
+    let text = "1 bytes / 1 usecs = 90 KB/s\n1 bytes / 1 usecs = 110 KB/s\n";
+    let (readings, _) = run(&usemem_rules(), &[text]);
+    assert!((scalar(&readings, "t.stddev%") - 10.0).abs() < 1e-12);
+}
+
+#[test]
+fn keys_are_metrics_and_repeated_keys_are_samples() {
+    let declared = MetricRule {
+        unit: Unit::new("ops/s"),
+        ..rule("value", None)
+    };
+    let text = "value: 42\n lat.p99 : 1.5e3 us\nvalue: 43\nhttp://x: y\n12: 3\ntime: 10:30\n";
+    let (readings, problem) = run(&rules(KEY_VALUE, vec![declared]), &[text]);
+    assert_eq!(problem, None);
+    let value = readings
+        .iter()
+        .find(|r| r.metric.as_str() == "t.value")
+        .unwrap();
+    assert_eq!(value.value, Value::Samples(vec![42.0, 43.0]));
+    assert_eq!(
+        (value.unit.as_str(), value.role, value.better),
+        ("ops/s", Role::Headline, Better::Higher)
+    );
+    let latency = readings
+        .iter()
+        .find(|r| r.metric.as_str() == "t.lat.p99")
+        .unwrap();
+    assert_eq!((latency.unit.as_str(), latency.role), ("us", Role::Program));
+    let printed: Vec<&str> = readings
+        .iter()
+        .map(|r| r.metric.as_str())
+        .filter(|n| !n.contains(".time."))
+        .collect();
+    assert_eq!(printed, ["t.value", "t.lat.p99"]);
+}
+
+#[test]
+fn no_figure_and_bad_figures_fail_the_run() {
+    let rules = rules(KEY_VALUE, Vec::new());
+    assert_eq!(
+        run(&rules, &["nothing here\n"]).1,
+        Some(FailReason::NoMetric)
+    );
+    assert_eq!(run(&rules, &[""]).1, Some(FailReason::NoMetric));
+    for bad in ["value: nan\n", "value: -inf\n", "value: 1e999\n"] {
+        let (readings, problem) = run(&rules, &["good: 1\n", bad]);
+        assert!(matches!(problem, Some(FailReason::BadFigure(_))), "{bad}");
+        assert_eq!(scalar(&readings, "t.good"), 1.0);
+    }
+}
+
+#[test]
+fn usage_is_the_headline_where_nothing_is_printed() {
+    let rules = ExtractRules {
+        figures_required: false,
+        headline_usage: Some("time.elapsed_time".to_owned()),
+        ..rules(KEY_VALUE, Vec::new())
+    };
+    let (readings, problem) = run(&rules, &["", ""]);
+    assert_eq!(problem, None);
+    assert_eq!(scalar(&readings, "t.time.elapsed_time"), 2.0);
+    assert_eq!(scalar(&readings, "t.time.user_time"), 600e-9);
+    let headline: Vec<&str> = readings
+        .iter()
+        .filter(|r| r.role == Role::Headline)
+        .map(|r| r.metric.as_str())
+        .collect();
+    assert_eq!(headline, ["t.time.elapsed_time"]);
+}
+
+#[test]
+fn gauges_become_means_and_counters_totals_and_rates() {
+    let column = |name: &str, kind, values: Vec<Option<f64>>| Column {
+        metric: MetricName::new(name).unwrap(),
+        unit: Unit::new("kB"),
+        kind,
+        values,
+    };
+    let set = SeriesSet {
+        monitor: "m".to_owned(),
+        t_ns: vec![0, 1_000_000_000, 2_000_000_000],
+        columns: vec![
+            column(
+                "m.free",
+                ColumnKind::Gauge,
+                vec![Some(10.0), Some(20.0), Some(30.0)],
+            ),
+            column(
+                "m.faults",
+                ColumnKind::Counter,
+                vec![Some(5.0), Some(6.0), Some(25.0)],
+            ),
+            column("m.gone", ColumnKind::Counter, vec![None, None, Some(1.0)]),
+            column(
+                "m.wrapped",
+                ColumnKind::Counter,
+                vec![Some(9.0), Some(3.0), Some(2.0)],
+            ),
+        ],
+    };
+    let mut measurement = measurement(vec![Round::default()]);
+    measurement.series.push(set);
+    measurement.overhead = MonitorOverhead {
+        cpu_ns: 4_000_000,
+        wakeups: 3,
+        samples: 3,
+    };
+    let rules = ExtractRules {
+        figures_required: false,
+        ..rules(KEY_VALUE, Vec::new())
+    };
+    let raw = RawOutput {
+        stdout: b"",
+        stderr: b"",
+    };
+    let readings = extract(&rules, raw, &measurement).unwrap().readings;
+    assert_eq!(scalar(&readings, "m.free"), 20.0);
+    assert_eq!(scalar(&readings, "m.faults"), 20.0);
+    assert_eq!(scalar(&readings, "m.faults/s"), 10.0);
+    assert_eq!(scalar(&readings, "kdyno.overhead.cpu_ms"), 4.0);
+    assert_eq!(scalar(&readings, "kdyno.overhead.cpu_ms/s"), 2.0);
+    assert!(
+        !readings
+            .iter()
+            .any(|r| ["m.gone", "m.wrapped"].contains(&r.metric.as_str()))
+    );
+}
+
+#[test]
+fn a_broken_rule_is_named() {
+    let (stdout, measurement) = rounds(&["x"]);
+    let raw = RawOutput {
+        stdout: stdout.as_bytes(),
+        stderr: b"",
+    };
+    let error = extract(&rules("(", Vec::new()), raw, &measurement).unwrap_err();
+    assert!(error.to_string().contains('('), "{error}");
+}
+
+/// A public result file of the original tool: 32 tasks, then their times to free memory.
+#[test]
+fn public_usemem_output_gives_its_figures() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/usemem-swapin.txt");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        eprintln!("skipped: no public inputs beside the checkout");
+        return;
+    };
+    let (readings, problem) = run(&usemem_rules(), &[&text]);
+    assert_eq!(problem, None);
+    let kbps: Vec<u64> = text
+        .lines()
+        .filter_map(|line| {
+            line.split_once(" usecs = ")?
+                .1
+                .split_once(' ')?
+                .0
+                .parse()
+                .ok()
+        })
+        .collect();
+    assert_eq!(kbps.len(), 32);
+    assert_eq!(
+        scalar(&readings, "t.throughput"),
+        kbps.iter().sum::<u64>() as f64
+    );
+    let mut sorted = kbps;
+    sorted.sort_unstable();
+    assert_eq!(scalar(&readings, "t.median"), sorted[16] as f64);
+}
+
+proptest! {
+    #[test]
+    fn no_output_makes_the_engine_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+        ends in prop::collection::vec((any::<u16>(), any::<u16>()), 0..4),
+    ) {
+        let rounds: Vec<Round> = ends
+            .iter()
+            .map(|(from, to)| Round { stdout_from: u64::from(*from), stdout_to: u64::from(*to), ..Round::default() })
+            .chain([Round { stdout_to: bytes.len() as u64, ..Round::default() }])
+            .collect();
+        let raw = RawOutput { stdout: &bytes, stderr: &bytes };
+        for rules in [rules(KEY_VALUE, Vec::new()), usemem_rules()] {
+            let extracted = extract(&rules, raw, &measurement(Vec::clone(&rounds))).unwrap();
+            prop_assert!(extracted.readings.iter().all(|r| r.value.check().is_ok()));
+        }
+    }
+}
