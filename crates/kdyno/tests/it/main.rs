@@ -1,0 +1,16 @@
+//! The program from the outside: the real binary on the real machine.
+//!
+//! Tests whose names begin with `root_` change settings of the machine; they take turns, are
+//! skipped aloud without privilege, and check that everything is back.
+
+#![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
+
+mod bad_input;
+mod bench;
+mod compare;
+mod docs;
+mod faults;
+mod help;
+mod run;
+mod settings;
+mod usemem;

@@ -1,0 +1,343 @@
+//! `kdyno run` when nothing goes wrong, and when the program does.
+
+use crate::bench::{Bench, Printed};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const MINE: &str = "\
+testcase: mine
+command: \"echo value: $X\"
+metrics: {value: {unit: ops/s, better: higher}}
+variants:
+  a: {environment: {X: \"10\"}}
+  b: {environment: {X: \"20\"}}
+";
+
+#[test]
+fn a_job_runs_its_variants_in_blocks_and_ends_with_the_table() {
+    let bench = Bench::new();
+    let job = bench.file("job.yaml", MINE);
+    let printed = bench.kdyno(&["run", &job, "-n", "4", "--seed", "7"]).ok();
+    let printed = printed.says("mine.value of b is 100 % higher than a, which is better");
+    assert!(printed.err.contains("trial 10 of 10"), "{}", printed.err);
+    let rows = bench.listed();
+    assert_eq!(rows.len(), 2 * (4 + 1));
+    let warm_ups = rows.iter().filter(|row| row["warm_up"] == true).count();
+    assert_eq!(warm_ups, 2);
+    let mut blocks: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for row in &rows {
+        let block = row["block"].as_u64().unwrap();
+        blocks
+            .entry(block)
+            .or_default()
+            .push(row["variant"].as_str().unwrap().to_owned());
+        assert_eq!(row["outcome"]["kind"], "done");
+        assert!(row["boot_id"].is_string() && row["session"].is_string());
+    }
+    assert!(
+        blocks
+            .values()
+            .all(|variants| variants.len() == 2 && variants[0] != variants[1])
+    );
+}
+
+#[test]
+fn the_same_seed_gives_the_same_order() {
+    let order = |bench: &Bench| -> Vec<String> {
+        let job = bench.file("job.yaml", MINE);
+        let printed = bench
+            .kdyno(&["run", &job, "-n", "10", "--seed", "5", "--dry-run"])
+            .ok();
+        let (_, order) = printed.out.split_once("\norder\n").unwrap();
+        order.lines().map(str::to_owned).collect()
+    };
+    assert_eq!(order(&Bench::new()), order(&Bench::new()));
+}
+
+#[test]
+fn commands_need_no_job() {
+    let bench = Bench::new();
+    let printed = bench
+        .kdyno(&["run", "-r", "2", "sleep 0.02", "sleep 0.2"])
+        .ok();
+    printed
+        .says("time.elapsed_time of sleep 0.2 is")
+        .says("which is worse");
+    bench
+        .kdyno(&["run", "-n", "2", "--", "ls", "-l", "/"])
+        .ok()
+        .says("ls/defaults");
+    let rows = bench.listed();
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    assert_eq!(rows.last().unwrap()["variant"], kernel.trim());
+}
+
+#[test]
+fn words_behind_the_dashes_are_executed_as_they_are() {
+    let bench = Bench::new();
+    bench
+        .kdyno(&["run", "-n", "1", "--", "echo", "a  b", "$HOME", ""])
+        .ok();
+    bench
+        .kdyno(&["show", "--stdout"])
+        .ok()
+        .says("a  b $HOME \n");
+}
+
+#[test]
+fn variants_of_the_command_line() {
+    let bench = Bench::new();
+    let job = bench.file("job.yaml", "testcase: t\ncommand: 'echo value: $X$Y'\n");
+    let words = [
+        "run",
+        &job,
+        "-n",
+        "1",
+        "-V",
+        "p:environment.X=1",
+        "-V",
+        "p:environment.Y=5",
+        "-V",
+        "q:environment.X=30",
+    ];
+    bench
+        .kdyno(&words)
+        .ok()
+        .says("t.value of q is 100 % higher than p");
+    bench
+        .kdyno(&[
+            "run",
+            &job,
+            "-n",
+            "1",
+            "--label",
+            "mine",
+            "-V",
+            "p:environment.X=1",
+        ])
+        .ok()
+        .says("no effect");
+}
+
+#[test]
+fn a_record_keeps_what_the_machine_was_and_did() {
+    let bench = Bench::new();
+    bench
+        .kdyno(&[
+            "run",
+            "-n",
+            "1",
+            "--warm-up",
+            "0",
+            "echo value: 5; echo oops >&2; sleep 0.1",
+        ])
+        .ok();
+    let record = bench.record();
+    let names: Vec<&str> = record["readings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["metric"].as_str().unwrap())
+        .collect();
+    for name in [
+        "echo.value",
+        "echo.time.user_time",
+        "proc-vmstat.pgfault",
+        "proc-vmstat.pgfault/s",
+        "meminfo.MemFree",
+        "proc-stat.ctxt",
+        "kdyno.overhead.cpu_ms",
+    ] {
+        assert!(names.contains(&name), "{name} is not in {names:?}");
+    }
+    bench
+        .kdyno(&["show", "--facts"])
+        .ok()
+        .says("kernel.release = ")
+        .says("cpu.");
+    assert_eq!(bench.kdyno(&["show", "--stdout"]).ok().out, "value: 5\n");
+    assert_eq!(bench.kdyno(&["show", "--stderr"]).ok().out, "oops\n");
+    bench.kdyno(&["show", "--all"]).ok().says("meminfo.MemFree");
+}
+
+#[test]
+fn failures_end_with_3_and_say_which_and_why() {
+    let why = |command: &str, reason: &str| {
+        let bench = Bench::new();
+        let job = bench.file(
+            "job.yaml",
+            format!("testcase: t\ncommand: {command}\ntimeout: 1s\nruns: 1\nwarm_up: 0\n"),
+        );
+        let printed = bench
+            .kdyno(&["run", &job])
+            .with_status(3)
+            .says(reason)
+            .says("t/defaults");
+        assert_eq!(bench.listed().len(), 1, "a failed run is a result");
+        printed
+    };
+    why("[/no/such/program]", "`/no/such/program` was not found");
+    why("[/etc]", "Permission denied");
+    why("exit 7", "exit code 7").says("1 run of");
+    why("'echo because >&2; exit 7'", "| because");
+    why("kill -SEGV $$", "ended by signal 11");
+    why("echo nothing", "printed no figure").says("key: number");
+    why("'echo value: nan'", "no finite number");
+    why("head -c 100000 /dev/urandom", "printed no figure");
+    why("sleep 60", "timed out after 1.0 s");
+    why(
+        "'trap \"\" TERM; sleep 60; sleep 60'",
+        "timed out after 1.0 s",
+    );
+}
+
+#[test]
+fn a_missing_catalog_program_comes_with_its_hint() {
+    let bench = Bench::new();
+    let job = bench.file(
+        "job.yaml",
+        "testcase: hackbench\nhackbench: {hackbench: /no/hackbench}\nruns: 1\nwarm_up: 0\n",
+    );
+    bench.kdyno(&["run", &job]).with_status(3).says("rt-tests");
+    bench
+        .kdyno(&["run", &job, "--dry-run"])
+        .with_status(4)
+        .says("missing: the program `/no/hackbench`");
+}
+
+#[test]
+fn a_case_that_the_machine_cannot_run_is_skipped_aloud() {
+    let bench = Bench::new();
+    let job = bench.file(
+        "job.yaml",
+        "testcase: t\ncommand: 'echo value: 1'\nneed_memory: 900T\n",
+    );
+    bench
+        .kdyno(&["run", &job])
+        .with_status(4)
+        .says("skipped: t/defaults: it needs")
+        .says("nothing to run");
+}
+
+#[test]
+fn processes_that_a_program_leaves_behind_are_ended() {
+    let bench = Bench::new();
+    let marker = format!("7{}", std::process::id());
+    let daemon = format!("setsid sleep {marker} >/dev/null 2>&1 & echo value: 1");
+    bench
+        .kdyno(&["run", "-n", "1", "--warm-up", "0", &daemon])
+        .ok();
+    let left = std::process::Command::new("pgrep")
+        .args(["-f", &format!("sleep {marker}")])
+        .output();
+    match left {
+        Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout), ""),
+        Err(error) => eprintln!("skipped the look for processes: pgrep: {error}"),
+    }
+    assert!(bench.record()["notes"].to_string().contains("left behind"));
+}
+
+#[test]
+fn a_dry_run_changes_and_keeps_nothing() {
+    let bench = Bench::new();
+    let job = bench.file("job.yaml", MINE);
+    bench
+        .kdyno(&["run", &job, "--dry-run"])
+        .ok()
+        .says("seed")
+        .says("changes on this machine")
+        .says("none");
+    assert!(!bench.home().exists());
+    assert!(!bench.path("state").exists());
+}
+
+#[test]
+fn nothing_to_resume_is_said_and_fine() {
+    let bench = Bench::new();
+    bench
+        .kdyno(&["run", "--resume"])
+        .ok()
+        .says("nothing to resume");
+    bench.kdyno(&["run", "--resume", "-n", "3"]).with_status(2);
+}
+
+#[test]
+fn a_second_run_is_refused_with_the_pid() {
+    let bench = Bench::new();
+    let mut first = bench
+        .command(&["run", "-n", "1", "sleep 5"])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let lock = bench.path("state").join("lock");
+    wait_until(|| {
+        std::fs::read_to_string(&lock).is_ok_and(|text| text.trim() == first.id().to_string())
+    });
+    let refused = bench.kdyno(&["run", "-n", "1", "true"]);
+    let forced = bench.kdyno(&["run", "-n", "1", "--force", "true"]);
+    let interrupted = interrupt(&mut first);
+    refused
+        .with_status(2)
+        .says(&first.id().to_string())
+        .says("--force");
+    forced.ok();
+    assert_eq!(interrupted, Some(130));
+}
+
+#[test]
+fn an_interrupt_ends_with_130_and_resume_goes_on() {
+    let bench = Bench::new();
+    let job = bench.file(
+        "job.yaml",
+        "testcase: t\ncommand: 'sleep 0.2; echo value: 1'\nruns: 6\n",
+    );
+    let child = bench
+        .command(&["run", &job])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut child = child;
+    wait_until(|| bench.sealed().len() >= 2);
+    assert_eq!(interrupt(&mut child), Some(130));
+    let before = bench.sealed().len();
+    assert!(before < 7, "the interrupt came before the end");
+    bench.kdyno(&["run", "--resume"]).ok();
+    assert_eq!(bench.listed().len(), 7);
+    bench
+        .kdyno(&["run", "--resume"])
+        .ok()
+        .says("nothing to resume");
+}
+
+fn interrupt(child: &mut std::process::Child) -> Option<i32> {
+    let pid = child.id().to_string();
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    child.wait().unwrap().code()
+}
+
+#[track_caller]
+fn wait_until(mut done: impl FnMut() -> bool) {
+    for _ in 0..2000 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("it never came to it");
+}
+
+#[test]
+fn no_terminal_control_reaches_a_pipe() {
+    let bench = Bench::new();
+    let Printed { out, err, .. } = bench.kdyno(&["run", "-n", "1", "true"]).ok();
+    assert!(
+        !out.contains('\u{1b}') && !err.contains('\u{1b}'),
+        "{out}{err}"
+    );
+}
