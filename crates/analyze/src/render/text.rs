@@ -111,9 +111,7 @@ fn hidden(metrics: usize) -> String {
     let plural = if metrics == 1 { "" } else { "s" };
     match metrics {
         0 => String::new(),
-        n => format!(
-            "\n{n} diagnostic{plural} not shown (`--all` shows all; what is shown is a filter, no verdict)\n"
-        ),
+        n => format!("\n{n} diagnostic{plural} not shown; `kdyno compare --all` shows them\n"),
     }
 }
 

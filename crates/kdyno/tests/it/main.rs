@@ -7,6 +7,7 @@
 
 mod bad_input;
 mod bench;
+mod catalog;
 mod compare;
 mod docs;
 mod faults;
