@@ -5,10 +5,11 @@
 //! verdict is formed here: diagnostics are only filtered for display.
 
 use crate::comparison::{
-    CaseTable, Cell, Column, Comparison, Counts, FailureCell, FailureRow, Group, GroupKind, Row,
+    CaseTable, Cell, Column, Comparison, Counts, FailureCell, FailureRow, Group, GroupKind,
+    Observation, Row,
 };
 use crate::select::MetricGlobs;
-use kdyno_model::{ClockKind, MetricName, Role, RunRow, Scalar, VariantName};
+use kdyno_model::{ClockKind, MetricName, PlanId, Role, RunRow, Scalar, VariantName};
 use kdyno_stats::change::reproduction_difference;
 use kdyno_stats::{Change, Summary, screen};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -108,14 +109,24 @@ fn is_compared(row: &RunRow) -> bool {
 
 fn comparison_notes(rows: &[&RunRow], columns: &[Column]) -> Vec<String> {
     let mut notes = Vec::new();
-    let plans: BTreeSet<_> = rows.iter().map(|row| row.plan).collect();
-    if plans.len() > 1 {
-        notes.push(format!("runs of {} plans are put together", plans.len()));
+    let plans = plans_put_together(rows, columns);
+    if plans > 1 {
+        notes.push(format!("runs of {plans} plans are put together"));
     }
     for column in columns.iter().filter(|column| column.counts.runs == 0) {
         notes.push(format!("no run of {} gave figures", column.name));
     }
     notes
+}
+
+/// The number of plans whose runs share a column with those of another plan.
+fn plans_put_together(rows: &[&RunRow], columns: &[Column]) -> usize {
+    let plans_of = |column: &Column| -> BTreeSet<PlanId> {
+        let of_column = rows.iter().filter(|row| row.variant == column.name);
+        of_column.map(|row| row.plan).collect()
+    };
+    let mixed = columns.iter().map(plans_of).filter(|plans| plans.len() > 1);
+    mixed.flatten().collect::<BTreeSet<_>>().len()
 }
 
 /// The table of one place; `None` when no column has a run there.
@@ -260,16 +271,39 @@ fn clock_name(clock: ClockKind) -> &'static str {
     }
 }
 
-struct Observation<'a> {
+/// A metric of a run, with the run.
+#[derive(Clone, Copy)]
+struct Figure<'a> {
     run: &'a RunRow,
-    value: f64,
-    basis: Basis<'a>,
+    scalar: &'a Scalar,
+}
+
+impl<'a> Figure<'a> {
+    fn basis(&self) -> Basis<'a> {
+        Basis {
+            clock: self.run.clock,
+            instrument: &self.run.instrument,
+            unit: self.scalar.unit.as_str(),
+        }
+    }
+
+    fn observation(&self) -> Observation {
+        Observation {
+            value: self.scalar.value,
+            run: self.run.run_id,
+            boot: self.run.boot_id.clone(),
+            plan: self.run.plan,
+            block: self.run.block,
+            order: self.run.index,
+            start_unix_ns: self.run.start_unix_ns,
+        }
+    }
 }
 
 /// All values of one metric, by column.
 struct Gathered<'a> {
     first: &'a Scalar,
-    columns: Vec<Vec<Observation<'a>>>,
+    columns: Vec<Vec<Figure<'a>>>,
 }
 
 /// The values of all metrics, in order of first appearance.
@@ -298,15 +332,7 @@ fn gather<'a>(
             });
             let metric = place.and_then(|place| gathered.get_mut(place));
             if let Some(column) = metric.and_then(|metric| metric.columns.get_mut(column)) {
-                column.push(Observation {
-                    run,
-                    value: scalar.value,
-                    basis: Basis {
-                        clock: run.clock,
-                        instrument: &run.instrument,
-                        unit: scalar.unit.as_str(),
-                    },
-                });
+                column.push(Figure { run, scalar });
             }
         }
     }
@@ -320,11 +346,11 @@ impl Gathered<'_> {
         let (mut notes, mut refusals) = (Vec::new(), Vec::new());
         let mut base: Option<(Cell, Basis<'_>)> = None;
         let mut cells = Vec::new();
-        for (place, (observations, name)) in self.columns.iter().zip(variants).enumerate() {
+        for (place, (figures, name)) in self.columns.iter().zip(variants).enumerate() {
             let run = counts.get(place).map_or(0, |counts| counts.runs);
-            notes.extend(missing(observations.len(), run, name));
-            let measured = match own_basis(observations, name) {
-                Ok(basis) => basis.and_then(|basis| Some((plain_cell(observations)?, basis))),
+            notes.extend(missing(figures.len(), run, name));
+            let measured = match own_basis(figures, name) {
+                Ok(basis) => basis.and_then(|basis| Some((plain_cell(figures)?, basis))),
                 Err(refusal) => {
                     refusals.push(refusal);
                     None
@@ -369,32 +395,25 @@ fn missing(present: usize, of: usize, name: &VariantName) -> Option<String> {
     }
 }
 
-/// The basis that all observations share; an error says in what they differ.
-fn own_basis<'a>(
-    observations: &[Observation<'a>],
-    name: &VariantName,
-) -> Result<Option<Basis<'a>>, String> {
-    let Some(first) = observations.first() else {
+/// The basis that all figures share; an error says in what they differ.
+fn own_basis<'a>(figures: &[Figure<'a>], name: &VariantName) -> Result<Option<Basis<'a>>, String> {
+    let Some(first) = figures.first().map(Figure::basis) else {
         return Ok(None);
     };
-    let differing = |other: &Observation<'_>| first.basis.difference(&other.basis);
-    match observations.iter().find_map(differing) {
-        None => Ok(Some(first.basis)),
+    let differing = |other: &Figure<'_>| first.difference(&other.basis());
+    match figures.iter().find_map(differing) {
+        None => Ok(Some(first)),
         Some((a, b)) => Err(format!(
             "runs of {name} have {a} and {b}: no figure is formed of them"
         )),
     }
 }
 
-fn plain_cell(observations: &[Observation<'_>]) -> Option<Cell> {
-    let values: Vec<f64> = observations.iter().map(|o| o.value).collect();
+fn plain_cell(figures: &[Figure<'_>]) -> Option<Cell> {
+    let values: Vec<f64> = figures.iter().map(|figure| figure.scalar.value).collect();
     Some(Cell {
+        observations: figures.iter().map(Figure::observation).collect(),
         summary: Summary::of(&values)?,
-        boots: observations
-            .iter()
-            .filter_map(|o| o.run.boot_id.clone())
-            .collect(),
-        values,
         change: None,
         moved: false,
     })
@@ -403,7 +422,7 @@ fn plain_cell(observations: &[Observation<'_>]) -> Option<Cell> {
 fn against(cell: Cell, base: &Cell, absolute: bool) -> Cell {
     Cell {
         change: Change::between(base.summary.mean, cell.summary.mean, absolute),
-        moved: screen::moved(&base.values, &cell.values),
+        moved: screen::moved(&base.values(), &cell.values()),
         ..cell
     }
 }

@@ -3,7 +3,7 @@
 //! Data only. Every renderer prints this and computes nothing of its own, so that a mail, a CSV
 //! file and a page cannot disagree. It carries no verdict.
 
-use kdyno_model::{Better, BootId, CaseRef, MetricName, Role, Unit, VariantName};
+use kdyno_model::{Better, BootId, CaseRef, MetricName, PlanId, Role, RunId, Unit, VariantName};
 use kdyno_stats::{Change, Summary};
 use std::collections::BTreeSet;
 
@@ -147,13 +147,52 @@ impl Row {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     /// One value per run, in order of execution.
-    pub values: Vec<f64>,
-    /// The boots behind these values; empty when they are not known.
-    pub boots: BTreeSet<BootId>,
+    pub observations: Vec<Observation>,
     /// Mean, median, spread of the values.
     pub summary: Summary,
     /// Change against the first column; `None` in it, and where the two must not be compared.
     pub change: Option<Change>,
     /// Whether it passed the display filter ([`kdyno_stats::screen::moved`]). Not a verdict.
     pub moved: bool,
+}
+
+impl Cell {
+    /// The numbers alone, in order of execution.
+    #[must_use]
+    pub fn values(&self) -> Vec<f64> {
+        self.observations.iter().map(|o| o.value).collect()
+    }
+
+    /// How many runs gave a number.
+    #[must_use]
+    pub fn n(&self) -> usize {
+        self.observations.len()
+    }
+
+    /// The boots behind the numbers; empty when they are not known.
+    #[must_use]
+    pub fn boots(&self) -> BTreeSet<&BootId> {
+        let boots = self.observations.iter().map(|o| o.boot.as_ref());
+        boots.flatten().collect()
+    }
+}
+
+/// One metric of one run, and where the run stood: values are paired by plan and block, spread
+/// over boots, and drift along the order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observation {
+    /// The number; finite.
+    pub value: f64,
+    /// The run that gave it.
+    pub run: RunId,
+    /// The boot that the run was in, where it is known.
+    pub boot: Option<BootId>,
+    /// The plan that `block` and `order` count in.
+    pub plan: PlanId,
+    /// Block of the plan.
+    pub block: u32,
+    /// Position in the plan.
+    pub order: u32,
+    /// Start of the run, nanoseconds since 1970.
+    pub start_unix_ns: i64,
 }

@@ -7,7 +7,6 @@
 
 pub mod compare;
 pub mod comparison;
-mod near;
 pub mod number;
 pub mod render;
 pub mod row;
@@ -16,4 +15,4 @@ pub mod select;
 pub use compare::{CompareOptions, Diagnostics, compare};
 pub use comparison::Comparison;
 pub use row::row_of;
-pub use select::{MetricGlobs, SelectError, Selection};
+pub use select::{MetricGlobs, SelectError, Selection, set_apart};

@@ -3,8 +3,9 @@
 //! One number per metric and run: the replicate is the run, so repeated observations inside it
 //! are averaged first. What one number does not exhaust stays beside it in `rich`.
 
-use kdyno_model::{Reading, RunRecord, RunRow, Scalar, Value};
+use kdyno_model::{MetricName, Reading, RunRecord, RunRow, Scalar, Value};
 use kdyno_stats::summary;
+use std::collections::HashSet;
 
 /// The row of a record: each scalar reading as it is, samples and summaries by their mean;
 /// series and histograms give no scalar. Of two readings of one metric the first counts.
@@ -43,12 +44,13 @@ pub fn row_of(record: &RunRecord) -> RunRow {
 }
 
 fn scalars(readings: &[Reading]) -> Vec<Scalar> {
-    let mut scalars: Vec<Scalar> = Vec::new();
+    let mut known: HashSet<&MetricName> = HashSet::new();
+    let mut scalars = Vec::new();
     for reading in readings {
         let Some(value) = one_number(&reading.value) else {
             continue;
         };
-        if scalars.iter().any(|s| s.metric == reading.metric) {
+        if !known.insert(&reading.metric) {
             continue;
         }
         scalars.push(Scalar {

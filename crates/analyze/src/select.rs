@@ -5,10 +5,12 @@
 //! (`testcase/params`), or else a glob over metrics. Words of one kind widen the selection,
 //! kinds narrow it. A word that matches nothing is an error, never an empty table.
 
-use crate::near::near_names;
 use globset::{Glob, GlobMatcher};
-use kdyno_model::{MetricName, PlanId, RunId, RunRow, VariantName};
-use std::collections::BTreeSet;
+use kdyno_model::{MetricName, PlanId, RunId, RunRow, VariantName, nearest};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names that a hint offers.
+const OFFERED: usize = 3;
 
 /// Why a selection cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,13 +56,13 @@ impl MetricGlobs {
     }
 }
 
-/// A parsed selection.
+/// A parsed selection; what its words name stands in the order of the words.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    plans: BTreeSet<PlanId>,
-    runs: BTreeSet<RunId>,
-    variants: BTreeSet<VariantName>,
-    testboxes: BTreeSet<String>,
+    plans: Vec<PlanId>,
+    runs: Vec<RunId>,
+    variants: Vec<VariantName>,
+    testboxes: Vec<String>,
     cases: Vec<GlobMatcher>,
     metrics: Vec<GlobMatcher>,
 }
@@ -94,28 +96,40 @@ impl Selection {
         (!self.metrics.is_empty()).then(|| MetricGlobs(self.metrics.clone()))
     }
 
+    /// The plans that words name, in the order of the words, each once.
+    #[must_use]
+    pub fn plans_named(&self) -> &[PlanId] {
+        &self.plans
+    }
+
+    /// The variants that words name, in the order of the words, each once.
+    #[must_use]
+    pub fn variants_named(&self) -> &[VariantName] {
+        &self.variants
+    }
+
     fn add(&mut self, pattern: &str, rows: &[RunRow]) -> Result<(), SelectError> {
         let plan = PlanId::parse(pattern);
-        let plans = rows.iter().map(|row| row.plan);
+        let plans = rows.iter().map(|row| &row.plan);
         if extend(&mut self.plans, plans, |id| {
             Some(*id) == plan || id.short() == pattern
         }) {
             return Ok(());
         }
         let run = RunId::parse(pattern);
-        let runs = rows.iter().map(|row| row.run_id);
+        let runs = rows.iter().map(|row| &row.run_id);
         if extend(&mut self.runs, runs, |id| {
             Some(*id) == run || id.short() == pattern
         }) {
             return Ok(());
         }
-        let variants = rows.iter().map(|row| row.variant.clone());
+        let variants = rows.iter().map(|row| &row.variant);
         if extend(&mut self.variants, variants, |name| {
             name.as_str() == pattern
         }) {
             return Ok(());
         }
-        let testboxes = rows.iter().map(|row| row.testbox.clone());
+        let testboxes = rows.iter().map(|row| &row.testbox);
         if extend(&mut self.testboxes, testboxes, |name| name == pattern) {
             return Ok(());
         }
@@ -147,16 +161,39 @@ impl Selection {
     }
 }
 
-/// Adds those of `found` that are `wanted` and says whether there was one.
-fn extend<T: Ord>(
-    set: &mut BTreeSet<T>,
-    found: impl Iterator<Item = T>,
+/// Adds those of `found` that are `wanted` and not yet named, and says whether one was wanted.
+fn extend<'a, T: Clone + Ord + 'a>(
+    named: &mut Vec<T>,
+    found: impl Iterator<Item = &'a T>,
     wanted: impl Fn(&T) -> bool,
 ) -> bool {
-    let matching: BTreeSet<T> = found.filter(wanted).collect();
-    let any = !matching.is_empty();
-    set.extend(matching);
-    any
+    let matching: BTreeSet<&T> = found.filter(|item| wanted(item)).collect();
+    for item in &matching {
+        if !named.contains(item) {
+            named.push((*item).clone());
+        }
+    }
+    !matching.is_empty()
+}
+
+/// The rows in their order, with the runs of `plans` set apart so that one plan can be compared
+/// with another: a variant name that more than one of `plans` has becomes `name@` and the short
+/// id of the plan in the rows of these plans. With fewer than two plans nothing changes.
+#[must_use]
+pub fn set_apart(mut rows: Vec<RunRow>, plans: &[PlanId]) -> Vec<RunRow> {
+    let plans: BTreeSet<PlanId> = plans.iter().copied().collect();
+    let mut having: BTreeMap<VariantName, BTreeSet<PlanId>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| plans.contains(&row.plan)) {
+        let plans = having.entry(row.variant.clone()).or_default();
+        plans.insert(row.plan);
+    }
+    having.retain(|_, plans| plans.len() > 1);
+    for row in &mut rows {
+        if plans.contains(&row.plan) && having.contains_key(&row.variant) {
+            row.variant = VariantName(format!("{}@{}", row.variant, row.plan.short()));
+        }
+    }
+    rows
 }
 
 /// Whether a case glob means this row: `testcase/params`, or the testcase alone.
@@ -190,7 +227,7 @@ fn unmatched(pattern: &str, rows: &[RunRow]) -> SelectError {
             row.case.name(),
         ]);
     }
-    let near = near_names(pattern, names.iter().map(String::as_str));
+    let near = near_names(pattern, &names);
     let hint = if near.is_empty() {
         "`kdyno list` shows what there is".to_owned()
     } else {
@@ -200,4 +237,16 @@ fn unmatched(pattern: &str, rows: &[RunRow]) -> SelectError {
         pattern: pattern.to_owned(),
         hint,
     }
+}
+
+/// A few of `names` that somebody may have meant: those that contain the word, then the nearest.
+fn near_names<'a>(wanted: &str, names: &'a BTreeSet<String>) -> Vec<&'a str> {
+    let wanted = wanted.to_lowercase();
+    let stem = wanted.trim_matches('*');
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let contains = |name: &&str| !stem.is_empty() && name.to_lowercase().contains(stem);
+    let mut near: Vec<&str> = names.iter().copied().filter(contains).collect();
+    near.extend(nearest(stem, &names).filter(|name| !contains(name)));
+    near.truncate(OFFERED);
+    near
 }

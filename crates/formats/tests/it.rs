@@ -122,7 +122,10 @@ fn usemem_rules() -> ExtractRules {
                 }),
             ),
             rule("cpu_ns_per_byte", Some(ratio)),
-            rule("free", reduce("free_usecs", Reduce::Mean, Reduce::Mean)),
+            MetricRule {
+                role: Role::Program,
+                ..rule("free", reduce("free_usecs", Reduce::Mean, Reduce::Mean))
+            },
         ],
     )
 }
@@ -176,7 +179,7 @@ fn keys_are_metrics_and_repeated_keys_are_samples() {
     let printed: Vec<&str> = readings
         .iter()
         .map(|r| r.metric.as_str())
-        .filter(|n| !n.contains(".time."))
+        .filter(|n| n.starts_with("t.") && !n.contains(".time."))
         .collect();
     assert_eq!(printed, ["t.value", "t.lat.p99"]);
 }
@@ -194,6 +197,24 @@ fn no_figure_and_bad_figures_fail_the_run() {
         assert!(matches!(problem, Some(FailReason::BadFigure(_))), "{bad}");
         assert_eq!(scalar(&readings, "t.good"), 1.0);
     }
+}
+
+#[test]
+fn a_declared_metric_that_is_not_printed_fails_the_run() {
+    let declared = vec![rule("value", None)];
+    let (_, problem) = run(&rules(KEY_VALUE, declared), &["v: 1\nw: 2\n"]);
+    let Some(FailReason::BadFigure(why)) = problem else {
+        panic!("{problem:?}")
+    };
+    assert!(why.contains("`value`") && why.contains("v, w"), "{why}");
+}
+
+#[test]
+fn a_flood_of_keys_is_bounded() {
+    let text: String = (0..50_000).map(|i| format!("k{i}: 1\n")).collect();
+    let (readings, problem) = run(&rules(KEY_VALUE, Vec::new()), &[&text]);
+    assert!(readings.len() < 3000);
+    assert!(matches!(problem, Some(FailReason::BadFigure(why)) if why.contains("different keys")));
 }
 
 #[test]
@@ -251,6 +272,7 @@ fn gauges_become_means_and_counters_totals_and_rates() {
         cpu_ns: 4_000_000,
         wakeups: 3,
         samples: 3,
+        runner_cpu_ns: 5_000_000,
     };
     let rules = ExtractRules {
         figures_required: false,
@@ -266,6 +288,7 @@ fn gauges_become_means_and_counters_totals_and_rates() {
     assert_eq!(scalar(&readings, "m.faults/s"), 10.0);
     assert_eq!(scalar(&readings, "kdyno.overhead.cpu_ms"), 4.0);
     assert_eq!(scalar(&readings, "kdyno.overhead.cpu_ms/s"), 2.0);
+    assert_eq!(scalar(&readings, "kdyno.overhead.runner_cpu_ms"), 5.0);
     assert!(
         !readings
             .iter()

@@ -1,6 +1,7 @@
 //! Errors that show the place: file, line, column, the line itself and what to do.
 
 use crate::node::Place;
+use kdyno_model::nearest;
 use std::fmt;
 
 /// A text to read with the name that messages give it.
@@ -104,45 +105,4 @@ impl fmt::Display for JobError {
         }
         Ok(())
     }
-}
-
-/// The known word with the fewest edits, if they are few for its length.
-#[must_use]
-pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let allowed = (word.chars().count() / 3).clamp(1, 3);
-    known
-        .iter()
-        .map(|candidate| (edits(word, candidate), *candidate))
-        .filter(|(distance, _)| *distance <= allowed)
-        .min()
-        .map(|(_, candidate)| candidate)
-}
-
-/// Optimal string alignment distance: insertions, deletions, substitutions and swaps of
-/// neighbours (Damerau 1964); words beyond 64 characters are never near.
-fn edits(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.to_lowercase().replace('-', "_").chars().collect();
-    let b: Vec<char> = b.to_lowercase().replace('-', "_").chars().collect();
-    if a.len() > 64 || b.len() > 64 {
-        return usize::MAX;
-    }
-    let width = b.len() + 1;
-    let mut table = vec![0usize; (a.len() + 1) * width];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            table[i * width + j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let cost = usize::from(a[i - 1] != b[j - 1]);
-                let mut best = (table[(i - 1) * width + j] + 1)
-                    .min(table[i * width + j - 1] + 1)
-                    .min(table[(i - 1) * width + j - 1] + cost);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best = best.min(table[(i - 2) * width + j - 2] + 1);
-                }
-                best
-            };
-        }
-    }
-    table[a.len() * width + b.len()]
 }

@@ -4,7 +4,7 @@ use crate::axes::{Axis, axes_of, combinations, point};
 use crate::catalog::{Catalog, Program};
 use crate::error::{JobError, Source};
 use crate::keys::{self, FREE_MAPS, PLAN_KEYS};
-use crate::name::case_ref;
+use crate::name::{canonical, case_ref};
 use crate::node::{Key, Kind, Node, Place};
 use crate::read::read_documents;
 use crate::spec::CaseSpec;
@@ -56,6 +56,8 @@ pub struct Variant {
 pub struct Case {
     /// Its name and hash; variants are no part of it.
     pub reference: CaseRef,
+    /// The canonical text, of which the hash is taken.
+    pub canonical: String,
     /// What it asks for without a variant.
     pub base: CaseSpec,
     /// What it asks for with each variant, in their order.
@@ -109,10 +111,10 @@ impl JobFile {
         let variants = commands.iter().enumerate().map(|(i, command)| {
             let mut over = Node::empty_map(Place::default());
             over.set(key("command"), command.clone());
-            let shown = command_line(command);
+            let shown = printable(&command_line(command));
             let earlier = commands[..i]
                 .iter()
-                .filter(|c| command_line(c) == shown)
+                .filter(|c| printable(&command_line(c)) == shown)
                 .count();
             let name = if earlier == 0 {
                 shown
@@ -360,10 +362,11 @@ impl JobFile {
             for n in 0..combinations(&document.axes) {
                 let node = point(&document.node, &document.axes, n);
                 let base = CaseSpec::read(self.source(), &node, catalog)?;
-                let reference = case_ref(&base);
+                let reference = case_ref(&base, &document.program);
                 if seen.insert(reference.id.clone()) {
                     let variants = self.with_variants(&node, &base, document, catalog)?;
                     cases.push(Case {
+                        canonical: canonical(&base, &document.program),
                         reference,
                         base,
                         variants,
@@ -459,6 +462,13 @@ impl Variant {
     }
 }
 
+/// Text that stands in a table: line ends and other control characters are shown as blanks.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
 fn describe_into(node: &Node, path: &str, parts: &mut Vec<String>) {
     match node.entries() {
         Some(entries) => {
@@ -471,7 +481,7 @@ fn describe_into(node: &Node, path: &str, parts: &mut Vec<String>) {
                 describe_into(value, &inner, parts);
             }
         }
-        None => parts.push(format!("{path}={}", command_line(node))),
+        None => parts.push(format!("{path}={}", printable(&command_line(node)))),
     }
 }
 

@@ -19,5 +19,4 @@ pub mod resolve;
 pub mod spec;
 pub mod value;
 
-pub use name::canonical;
 pub use read::read_documents;

@@ -1,5 +1,6 @@
 //! The readable name and the content hash of a case.
 
+use crate::catalog::Program;
 use crate::spec::CaseSpec;
 use kdyno_model::{CaseId, CaseRef, Command};
 use sha2::{Digest, Sha256};
@@ -11,11 +12,11 @@ const WIDEST_PART: usize = 31;
 /// The reference to a case: option values sorted by option name and joined with `-`, and the
 /// hash of everything it asks for. Names collide (values are cut), hashes do not.
 #[must_use]
-pub fn case_ref(spec: &CaseSpec) -> CaseRef {
+pub fn case_ref(spec: &CaseSpec, program: &Program) -> CaseRef {
     CaseRef {
         testcase: spec.testcase.clone(),
         params: params(spec),
-        id: case_id(spec),
+        id: case_id(spec, program),
     }
 }
 
@@ -59,8 +60,8 @@ fn name_part(value: &str) -> String {
         .collect()
 }
 
-fn case_id(spec: &CaseSpec) -> CaseId {
-    let digest = Sha256::digest(canonical(spec).as_bytes());
+fn case_id(spec: &CaseSpec, program: &Program) -> CaseId {
+    let digest = Sha256::digest(canonical(spec, program).as_bytes());
     let hex = digest.iter().fold(String::new(), |mut hex, byte| {
         // Writing to a String cannot fail.
         let _ = write!(hex, "{byte:02x}");
@@ -69,30 +70,46 @@ fn case_id(spec: &CaseSpec) -> CaseId {
     CaseId(hex)
 }
 
-/// The canonical text of a case: one line per thing it asks for, sorted, values escaped. Equal
-/// texts mean equal cases, whatever the job file looked like.
+/// The canonical text of a case: one line per thing it asks for, sorted, values escaped, options
+/// that it does not give with their defaults. Equal texts mean equal cases, whatever the job file
+/// looked like.
 #[must_use]
-pub fn canonical(spec: &CaseSpec) -> String {
+pub fn canonical(spec: &CaseSpec, program: &Program) -> String {
     let mut lines = vec![
-        format!("testcase {:?}", spec.testcase),
-        format!("program {:?}", spec.program),
+        line("testcase", &[&spec.testcase]),
+        line("program", &[&spec.program]),
     ];
-    let mut map = |name: &str, entries: Vec<(&String, &String)>| {
-        lines.extend(
-            entries
-                .into_iter()
-                .map(|(key, value)| format!("{name} {key:?} {value:?}")),
-        );
-    };
-    map("option", spec.options.iter().collect());
-    map("environment", spec.environment.iter().collect());
-    map(
-        "setting",
-        spec.settings.iter().map(|s| (&s.key, &s.value)).collect(),
+    let mut options = spec.options.clone();
+    for option in &program.options {
+        if let Some(default) = &option.default {
+            options
+                .entry(option.name.clone())
+                .or_insert_with(|| default.clone());
+        }
+    }
+    lines.extend(
+        options
+            .iter()
+            .map(|(name, value)| line("option", &[name, value])),
+    );
+    lines.extend(
+        spec.environment
+            .iter()
+            .map(|(name, value)| line("environment", &[name, value])),
+    );
+    lines.extend(
+        spec.settings
+            .iter()
+            .map(|s| line("setting", &[&s.key, &s.value])),
     );
     match &spec.command {
-        Some(Command::Shell(line)) => lines.push(format!("shell {line:?}")),
-        Some(Command::Argv(words)) => lines.push(format!("argv {words:?}")),
+        Some(Command::Shell(text)) => lines.push(line("shell", &[text])),
+        Some(Command::Argv(words)) => {
+            lines.push(line(
+                "argv",
+                &words.iter().map(String::as_str).collect::<Vec<_>>(),
+            ));
+        }
         Some(Command::Workload(_)) | None => {}
     }
     let singles = [
@@ -107,9 +124,27 @@ pub fn canonical(spec: &CaseSpec) -> String {
     lines.extend(
         singles
             .into_iter()
-            .filter_map(|(name, value)| Some(format!("{name} {:?}", value?))),
+            .filter_map(|(name, value)| Some(line(name, &[&value?]))),
     );
     lines.sort_unstable();
-    lines.push(String::new());
-    lines.join("\n")
+    lines.concat()
+}
+
+/// A name and quoted words. Escapes are spelled out here: a hash must not depend on how some
+/// version of a library prints text.
+fn line(name: &str, words: &[&str]) -> String {
+    let mut line = name.to_owned();
+    for word in words {
+        line.push_str(" \"");
+        for c in word.chars() {
+            match c {
+                '"' | '\\' => line.extend(['\\', c]),
+                c if c.is_ascii_control() => line.push_str(&format!("\\x{:02x}", u32::from(c))),
+                c => line.push(c),
+            }
+        }
+        line.push('"');
+    }
+    line.push('\n');
+    line
 }

@@ -1,13 +1,12 @@
 //! The plan: every trial in the order in which it will run.
 //!
-//! Each case and variant has its warm-ups first. Measured runs come in blocks: a block runs each
+//! Each case's warm-ups come right before its first measured block. Measured runs come in blocks: a block runs each
 //! variant of one case once, in an order drawn anew, so that drift of the machine meets all
 //! variants alike and alternation cannot fall in step with anything periodic (statistics: drift
 //! of two standard deviations over a session makes 34-87 % false alarms when variants run one
 //! after the other, and strict alternation is no better against a periodic disturbance).
 
 use crate::jobfile::CaseList;
-use crate::name::canonical;
 use kdyno_model::{BoxFacts, CaseId, ExtractRules, PlanId, Trial, VariantName, Work};
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
@@ -30,6 +29,10 @@ pub struct Plan {
     pub testbox: String,
     /// Its kernel when the plan was made.
     pub kernel_release: String,
+    /// Its host name, whatever tables call it: a plan is finished where it was begun.
+    pub host: String,
+    /// Its CPUs, which shares were taken of.
+    pub cpus: u32,
     /// The seed that the order was drawn from.
     pub seed: u64,
     /// Measured runs per case and variant.
@@ -69,6 +72,8 @@ pub struct PlanOptions {
     pub created_unix_ns: i64,
     /// What the job is called.
     pub job: String,
+    /// The machine's host name.
+    pub host: String,
     /// Seed of the order.
     pub seed: u64,
     /// Measured runs per case and variant.
@@ -121,22 +126,22 @@ pub fn draw(
         }
         block += 1;
     };
-    for planned in planned {
-        for iteration in 0..options.warm_up {
-            push_block(&mut rng, planned, iteration, true);
-        }
-    }
     for iteration in 0..options.runs {
         let mut cases: Vec<&PlannedCase> = planned.iter().collect();
         cases.shuffle(&mut rng);
         for planned in cases {
+            if iteration == 0 {
+                for warm_up in 0..options.warm_up {
+                    push_block(&mut rng, planned, warm_up, true);
+                }
+            }
             push_block(&mut rng, planned, iteration, false);
         }
     }
     let keep = |planned: &PlannedCase| {
         let case = &list.cases[planned.case];
         let kept = PlanCase {
-            canonical: canonical(&case.base),
+            canonical: case.canonical.clone(),
             rules: planned.rules.clone(),
         };
         (case.reference.id.clone(), kept)
@@ -149,6 +154,8 @@ pub fn draw(
         job: options.job.clone(),
         testbox: facts.testbox.clone(),
         kernel_release: facts.kernel_release.clone(),
+        host: options.host.clone(),
+        cpus: facts.cpus,
         seed: options.seed,
         runs: options.runs,
         warm_up: options.warm_up,

@@ -187,25 +187,34 @@ pub fn flag(text: &str) -> Result<bool, BadValue> {
 /// A CPU list in the kernel's form (`0-3,8`), checked and returned without blanks.
 ///
 /// # Errors
-/// Not such a list, a range that runs backwards, or a CPU beyond 4095.
+/// As [`cpus`].
 pub fn cpu_list(text: &str) -> Result<String, BadValue> {
+    cpus(text)?;
+    Ok(text.chars().filter(|c| !c.is_whitespace()).collect())
+}
+
+/// The CPUs of a list in the kernel's form, in the order of the list.
+///
+/// # Errors
+/// Not such a list, a range that runs backwards, or a CPU beyond 4095.
+pub fn cpus(list: &str) -> Result<Vec<u32>, BadValue> {
     let bad = |why: &str| {
         BadValue::new(
-            format!("`{text}` is not a list of CPUs: {why}"),
+            format!("`{list}` is not a list of CPUs: {why}"),
             "write CPUs as 0, 0-3 or 0-3,8",
         )
     };
-    let cpu = |part: &str| part.parse::<u32>().ok().filter(|n| *n < 4096);
-    let list: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let cpu = |part: &str| part.trim().parse::<u32>().ok().filter(|n| *n < 4096);
+    let mut all = Vec::new();
     for part in list.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         match (cpu(first), cpu(last)) {
-            (Some(first), Some(last)) if first <= last => {}
+            (Some(first), Some(last)) if first <= last => all.extend(first..=last),
             (Some(_), Some(_)) => return Err(bad("a range runs backwards")),
             _ => return Err(bad("it holds something that is no CPU number below 4096")),
         }
     }
-    Ok(list)
+    Ok(all)
 }
 
 #[cfg(test)]

@@ -45,6 +45,8 @@ pub struct Context {
     pub err: Box<dyn Write>,
     /// Whether progress may be redrawn in place.
     pub redraw: bool,
+    /// Whether a line is drawn that the next one replaces.
+    drawn: bool,
 }
 
 impl Context {
@@ -58,6 +60,7 @@ impl Context {
             out: Box::new(std::io::BufWriter::new(std::io::stdout())),
             err: Box::new(anstream::stderr()),
             redraw: std::io::stderr().is_terminal() && !dumb,
+            drawn: false,
         }
     }
 
@@ -72,7 +75,31 @@ impl Context {
 
     /// A remark for people. A terminal that is gone is no reason to stop.
     pub fn note(&mut self, text: &str) {
+        self.erase();
         let _ = writeln!(self.err, "{text}");
+    }
+
+    /// Draws a line that the next one replaces; cut to the terminal's width, since a wrapped line
+    /// could not be taken back.
+    pub fn draw(&mut self, line: &str) {
+        let width =
+            terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| width.0);
+        let line: String = line
+            .chars()
+            .take(usize::from(width).saturating_sub(1))
+            .collect();
+        self.erase();
+        let _ = write!(self.err, "{line}");
+        let _ = self.err.flush();
+        self.drawn = true;
+    }
+
+    /// Takes back a line that was drawn.
+    pub fn erase(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            let _ = write!(self.err, "\r\x1b[2K");
+            let _ = self.err.flush();
+        }
     }
 }
 

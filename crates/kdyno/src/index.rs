@@ -8,10 +8,9 @@ use crate::cli::{IndexArgs, IndexCommand};
 use crate::context::{Context, Status};
 use anyhow::Context as _;
 use kdyno_analyze::row_of;
-use kdyno_model::{RunId, RunRow};
+use kdyno_model::{PlanId, RunRow};
 use kdyno_rundir::{Home, PlanDir, State};
 use kdyno_store::{Index, RunFilter, StoreError};
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// `kdyno index rebuild`.
@@ -26,6 +25,7 @@ pub fn command(args: &IndexArgs, context: &mut Context) -> anyhow::Result<Status
     };
     index.clear()?;
     let taken = take_in(&mut index, &home, context, |_| true)?;
+    index.mark_filled()?;
     writeln!(context.out, "{taken} runs in {}", path.display())?;
     context.out.flush()?;
     Ok(Status::Done)
@@ -43,6 +43,7 @@ pub fn open(context: &mut Context) -> anyhow::Result<Index> {
         Err(error) if is_corrupt(&error) => {
             let mut index = replace_corrupt(&path, context)?;
             take_in(&mut index, &home, context, |_| true)?;
+            index.mark_filled()?;
             Ok(index)
         }
         other => other,
@@ -58,11 +59,30 @@ fn is_corrupt(error: &anyhow::Error) -> bool {
 
 fn open_current(home: &Home, path: &Path, context: &mut Context) -> anyhow::Result<Index> {
     let mut index = Index::open(path)?;
-    let everything = index.is_new();
+    let filled = index.is_filled()?;
     take_in(&mut index, home, context, |plan| {
-        everything || !plan.is_finished()
+        !filled || !plan.is_finished()
     })?;
+    if !filled {
+        index.mark_filled()?;
+    }
     Ok(index)
+}
+
+/// The runs of a plan with all their figures.
+pub fn rows_of_plan(plan: PlanId, context: &mut Context) -> anyhow::Result<Vec<RunRow>> {
+    Ok(open(context)?.runs_select(&RunFilter {
+        plans: vec![plan],
+        ..RunFilter::default()
+    })?)
+}
+
+/// The same from the run directories, for when there is no index.
+pub fn rows_on_disk(plan: PlanId, context: &Context) -> anyhow::Result<Vec<RunRow>> {
+    let runs = context.home()?.plan(plan)?.runs()?.entries;
+    runs.iter()
+        .filter_map(|run| sealed_row(run).transpose())
+        .collect()
 }
 
 fn replace_corrupt(path: &Path, context: &mut Context) -> anyhow::Result<Index> {
@@ -98,14 +118,7 @@ fn take_in(
 ) -> anyhow::Result<usize> {
     let mut taken = 0;
     for plan in home.plans()?.entries.iter().filter(|plan| wanted(plan)) {
-        let known: HashSet<RunId> = index
-            .runs_select(&RunFilter {
-                plans: vec![plan.id],
-                ..RunFilter::default()
-            })?
-            .iter()
-            .map(|row| row.run_id)
-            .collect();
+        let known = index.run_ids(plan.id)?;
         let mut rows = Vec::new();
         for run in plan.runs()?.entries {
             if known.contains(&run.id) {

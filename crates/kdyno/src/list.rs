@@ -6,12 +6,17 @@ use crate::index;
 use kdyno_analyze::Selection;
 use kdyno_analyze::number::plain;
 use kdyno_model::{Role, RunRow};
-use kdyno_store::RunFilter;
+use kdyno_store::{RunFilter, Scalars};
 
 /// Prints the list, oldest first, so that the newest stands above the prompt.
 pub fn command(args: &ListArgs, context: &mut Context) -> anyhow::Result<Status> {
     let mut index = index::open(context)?;
-    let rows = index.runs_select(&RunFilter::default())?;
+    // A line needs the headline only; the JSON of many runs with all figures would fill memory.
+    let filter = RunFilter {
+        scalars: Scalars::Headline,
+        ..RunFilter::default()
+    };
+    let rows = index.runs_select(&filter)?;
     let rows: Vec<&RunRow> = if args.select.is_empty() {
         rows.iter().collect()
     } else {

@@ -39,7 +39,7 @@ fn workload(mut words: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn guardian(journal: Option<OsString>) -> ExitCode {
     match journal {
-        Some(journal) => kdyno_testbox::guardian_main(journal.as_ref(), std::io::stdin()),
+        Some(journal) => kdyno_testbox::guardian_main(journal.as_ref(), std::io::stdin().lock()),
         None => command_line(),
     }
 }

@@ -9,12 +9,15 @@ pub fn command(context: &mut Context) -> anyhow::Result<Status> {
     let mut testbox = LocalTestbox::new(LocalOptions {
         root: SysRoot::real(),
         state_dir: state_dir(),
-        program: std::env::current_exe()?,
+        program: crate::run::running_image(),
         name: None,
         interrupt: None,
     })?;
     let recovery = testbox.recover()?;
     let lines = describe(&recovery);
+    if kdyno_testbox::root_has_something_to_restore() {
+        context.note("a run of root left something to restore: run `kdyno restore` as root");
+    }
     if lines.is_empty() {
         writeln!(context.out, "nothing to restore")?;
     }

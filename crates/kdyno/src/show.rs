@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use kdyno_analyze::number::general;
 use kdyno_model::{Command, Measurement, Reading, Role, RunRecord, Value};
 use kdyno_rundir::RunReader;
-use kdyno_store::RunFilter;
+use kdyno_store::{RunFilter, Scalars};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -51,6 +51,7 @@ fn find(wanted: Option<&str>, context: &mut Context) -> anyhow::Result<PathBuf> 
             let newest = RunFilter {
                 limit: Some(1),
                 newest_first: true,
+                scalars: Scalars::None,
                 ..RunFilter::default()
             };
             let rows = index.runs_select(&newest)?;

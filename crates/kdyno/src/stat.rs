@@ -4,10 +4,9 @@ use crate::cli::StatArgs;
 use crate::compare;
 use crate::context::{Context, Status, UsageError};
 use anyhow::Context as _;
-use kdyno_analyze::MetricGlobs;
 use kdyno_analyze::render::ministat::stat;
-use kdyno_model::{MetricName, Role, RunRow, VariantName};
-use std::collections::BTreeMap;
+use kdyno_analyze::{CompareOptions, Diagnostics, MetricGlobs};
+use kdyno_model::Role;
 use std::io::Read;
 use std::path::Path;
 
@@ -67,27 +66,45 @@ fn numbers_in(file: &str) -> anyhow::Result<Vec<f64>> {
     Ok(numbers)
 }
 
+/// Rows per case and metric, of the same cells that `compare` shows: what must not be compared is
+/// not put together here either.
 fn of_runs(args: &StatArgs, context: &mut Context) -> anyhow::Result<String> {
-    let (rows, selection) = compare::selected(&args.what, context)?;
-    let globs = match args.metric.as_slice() {
-        [] => selection.metrics(),
+    let selected = compare::selected(&args.what, context)?;
+    let metrics = match args.metric.as_slice() {
+        [] => selected.metrics,
         globs => Some(MetricGlobs::new(globs)?),
     };
-    let rows = selection.rows(&rows);
-    let columns: Vec<VariantName> = compare::columns_of(&rows, &context.home()?)
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
+    let only_headline = metrics.is_none();
+    let options = CompareOptions {
+        variants: selected.columns.into_iter().map(|(name, _)| name).collect(),
+        metrics,
+        diagnostics: Diagnostics::All,
+        ..CompareOptions::default()
+    };
+    let comparison = kdyno_analyze::compare(&selected.rows, &options);
     let mut out = String::new();
-    for ((case, metric), sets) in by_case_and_metric(&rows, &columns, globs.as_ref()) {
-        if !out.is_empty() {
-            out.push('\n');
+    for table in &comparison.tables {
+        for row in table
+            .rows()
+            .filter(|row| !only_headline || row.role == Role::Headline)
+        {
+            let cells = comparison.columns.iter().zip(&row.cells);
+            let sets: Vec<(&str, Vec<f64>)> = cells
+                .filter_map(|(column, cell)| Some((column.name.as_str(), cell.as_ref()?.values())))
+                .collect();
+            let named: Vec<(&str, &[f64])> = sets
+                .iter()
+                .map(|(name, values)| (*name, values.as_slice()))
+                .collect();
+            let gap = if out.is_empty() { "" } else { "\n" };
+            out.push_str(&format!(
+                "{gap}{} {}\n{}",
+                table.name(),
+                row.metric,
+                stat(&named)?
+            ));
+            out.extend(row.notes.iter().map(|note| format!("note: {note}\n")));
         }
-        let named: Vec<(&str, &[f64])> = sets
-            .iter()
-            .map(|(variant, values)| (variant.as_str(), values.as_slice()))
-            .collect();
-        out.push_str(&format!("{case} {metric}\n{}", stat(&named)?));
     }
     if out.is_empty() {
         let error = UsageError::new(
@@ -97,36 +114,4 @@ fn of_runs(args: &StatArgs, context: &mut Context) -> anyhow::Result<String> {
         return Err(error.into());
     }
     Ok(out)
-}
-
-type Sets = Vec<(VariantName, Vec<f64>)>;
-
-fn by_case_and_metric(
-    rows: &[&RunRow],
-    columns: &[VariantName],
-    globs: Option<&MetricGlobs>,
-) -> BTreeMap<(String, MetricName), Sets> {
-    let mut found: BTreeMap<(String, MetricName), Sets> = BTreeMap::new();
-    for row in rows
-        .iter()
-        .filter(|row| row.outcome.is_done() && !row.warm_up)
-    {
-        for scalar in &row.scalars {
-            if !globs.map_or(scalar.role == Role::Headline, |globs| {
-                globs.matches(&scalar.metric)
-            }) {
-                continue;
-            }
-            let key = (row.case.name_on(&row.testbox), scalar.metric.clone());
-            let sets = found.entry(key).or_default();
-            match sets.iter_mut().find(|(variant, _)| *variant == row.variant) {
-                Some((_, values)) => values.push(scalar.value),
-                None => sets.push((row.variant.clone(), vec![scalar.value])),
-            }
-        }
-    }
-    for sets in found.values_mut() {
-        sets.sort_by_key(|(variant, _)| columns.iter().position(|column| column == variant));
-    }
-    found
 }

@@ -2,8 +2,9 @@
 //!
 //! A *case* is one point of a job's axes, a *variant* is what is under test (a column of the
 //! table), a *trial* is case x variant x testbox with its place in the plan, and a *run record*
-//! is what became of a trial. The crate holds data and the two traits that other machines and
-//! later tracers implement; it does no I/O and knows no formula.
+//! is what became of a trial. The crate holds data, the two traits that other machines and
+//! later tracers implement, and [`nearest`] for words that were misspelt; it does no I/O and
+//! knows no formula of a figure.
 #![warn(missing_docs)]
 
 mod case;
@@ -12,6 +13,7 @@ mod ids;
 mod measurement;
 mod metric;
 mod monitor;
+mod near;
 mod outcome;
 mod reading;
 mod record;
@@ -26,6 +28,7 @@ pub use ids::{BootId, CaseId, PlanId, RunId, SessionId, VariantName};
 pub use measurement::{Measurement, MonitorOverhead, Round, Usage, Window};
 pub use metric::{Better, InvalidName, MetricName, Role, Unit};
 pub use monitor::{Column, ColumnKind, Monitor, SeriesSet};
+pub use near::nearest;
 pub use outcome::{FailReason, Outcome, Stage};
 pub use reading::{Bucket, ClockKind, Histogram, InvalidValue, Reading, Value};
 pub use record::{Origin, RunRecord};

@@ -69,6 +69,9 @@ pub struct MonitorOverhead {
     pub wakeups: u64,
     /// Samples taken, over all monitors.
     pub samples: u64,
+    /// CPU time of the thread that starts the rounds and waits for them, nanoseconds.
+    #[serde(default)]
+    pub runner_cpu_ns: u64,
 }
 
 /// Everything a testbox knows of one executed trial.

@@ -271,7 +271,10 @@ mod tests {
             .write_all(b"x")
             .map_err(RundirError::io("write", full))
             .unwrap_err();
-        assert!(error.to_string().starts_with("/dev/full: cannot write: "));
+        assert_eq!(error.to_string(), "/dev/full: cannot write");
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.starts_with("No space left on device"), "{cause}");
+        assert_eq!(error.with_cause(), format!("{error}: {cause}"));
         assert!(error.hint().unwrap().contains("space"));
     }
 

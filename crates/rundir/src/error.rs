@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum RundirError {
     /// The file system refused something.
-    #[error("{}: cannot {action}: {source}", path.display())]
+    #[error("{}: cannot {action}", path.display())]
     Io {
         /// What was tried, as a verb.
         action: &'static str,
@@ -121,6 +121,14 @@ impl RundirError {
                 Some("keep links, sockets and devices out of the raw directory")
             }
             Self::Content { .. } | Self::InvalidReading { .. } => None,
+        }
+    }
+
+    /// The message with its cause, where it goes on as text and its chain is lost.
+    pub(crate) fn with_cause(&self) -> String {
+        match self {
+            Self::Io { source, .. } => format!("{self}: {source}"),
+            _ => self.to_string(),
         }
     }
 

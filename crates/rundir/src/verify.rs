@@ -47,7 +47,7 @@ pub(crate) enum Format {
 pub(crate) fn check_format(path: &Path) -> Format {
     let bytes = match disk::read(&path.join(name::FORMAT), 100) {
         Ok(bytes) => bytes,
-        Err(error) => return Format::Unreadable(error.to_string()),
+        Err(error) => return Format::Unreadable(error.with_cause()),
     };
     let version = std::str::from_utf8(&bytes)
         .ok()
@@ -80,7 +80,7 @@ pub(crate) fn read_seal(path: &Path) -> Seal {
             Err(reason) => broken(ProblemKind::Malformed(reason)),
         },
         Err(RundirError::NotFound { .. }) => Seal::Absent(missing_step(path)),
-        Err(error) => broken(ProblemKind::Unreadable(error.to_string())),
+        Err(error) => broken(ProblemKind::Unreadable(error.with_cause())),
     }
 }
 
@@ -98,7 +98,7 @@ fn missing_step(path: &Path) -> String {
 
 fn check_files(root: &Path, manifest: &Manifest) -> Result<Verified, Vec<Problem>> {
     let tree = disk::walk(root)
-        .map_err(|e| vec![Problem::new(".", ProblemKind::Unreadable(e.to_string()))])?;
+        .map_err(|e| vec![Problem::new(".", ProblemKind::Unreadable(e.with_cause()))])?;
     let mut problems = Vec::new();
     let mut bytes = 0;
     for (file, entry) in &manifest.0 {

@@ -1,6 +1,7 @@
 //! Which rows a table shows first. **Not a verdict**: it has no error rate, no correction for
 //! the number of metrics and no notion of boots or drift; it only keeps a thousand diagnostics
-//! that barely differ off the screen.
+//! that barely differ off the screen. From one run on a side nothing can be told; such a row is
+//! shown only so that nobody misses it.
 
 use crate::change::percent_change;
 use crate::summary::Summary;

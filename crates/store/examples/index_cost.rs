@@ -1,4 +1,7 @@
 //! Prints what the index costs: `cargo run --release -p kdyno-store --example index_cost`.
+//!
+//! Selecting everything is done by a process of its own each time, since the most memory that a
+//! process ever held is known only once.
 
 #![expect(clippy::print_stdout, reason = "printing is its purpose")]
 
@@ -6,13 +9,18 @@ use kdyno_model::{
     Better, CaseId, CaseRef, ClockKind, MetricName, Origin, Outcome, PlanId, Role, RunId, RunRow,
     Scalar, Unit,
 };
-use kdyno_store::{Index, RunFilter};
+use kdyno_store::{Index, RunFilter, Scalars};
 use std::error::Error;
-use std::time::Instant;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 const PLANS: u32 = 500;
 const RUNS_PER_PLAN: u32 = 20;
-const METRICS: u32 = 200;
+const METRICS: u32 = 500;
+
+/// Plans per transaction.
+const BATCH: usize = 25;
 
 fn row(plan: PlanId, index: u32) -> Result<RunRow, Box<dyn Error>> {
     let scalar = |i: u32| -> Result<Scalar, Box<dyn Error>> {
@@ -64,60 +72,117 @@ fn row(plan: PlanId, index: u32) -> Result<RunRow, Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [path, scalars] = &arguments[..] {
+        return select_everything(Path::new(path), scalars);
+    }
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("index.db");
     let plans: Vec<PlanId> = (0..PLANS).map(|_| PlanId::new()).collect();
-    let rows = plans
-        .iter()
-        .flat_map(|plan| (0..RUNS_PER_PLAN).map(|i| row(*plan, i)))
-        .collect::<Result<Vec<RunRow>, _>>()?;
+    fill(&path, &plans)?;
+    for scalars in ["all", "headline", "none"] {
+        let itself = std::env::current_exe()?;
+        let status = Command::new(itself).arg(&path).arg(scalars).status()?;
+        if !status.success() {
+            return Err(format!("selecting {scalars}: {status}").into());
+        }
+    }
+    ask_little(&path, plans.get(250).copied().ok_or("too few plans")?)
+}
 
+/// Creates the index and fills it, everything twice.
+fn fill(path: &Path, plans: &[PlanId]) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
-    let mut index = Index::open(&path)?;
+    let mut index = Index::open(path)?;
     println!("create the index: {:?}", start.elapsed());
-    let start = Instant::now();
-    let added = index.ingest(&rows)?;
-    println!(
-        "ingest {added} runs x {METRICS} metrics: {:?}",
-        start.elapsed()
-    );
-    let start = Instant::now();
-    let again = index.ingest(&rows)?;
-    println!("ingest them again ({again} new): {:?}", start.elapsed());
+    let (mut first, mut second) = (Duration::ZERO, Duration::ZERO);
+    let (mut added, mut again) = (0, 0);
+    for batch in plans.chunks(BATCH) {
+        let rows = batch
+            .iter()
+            .flat_map(|plan| (0..RUNS_PER_PLAN).map(|i| row(*plan, i)))
+            .collect::<Result<Vec<RunRow>, _>>()?;
+        let start = Instant::now();
+        added += index.ingest(&rows)?;
+        first += start.elapsed();
+        let start = Instant::now();
+        again += index.ingest(&rows)?;
+        second += start.elapsed();
+    }
     index.close()?;
+    println!("ingest {added} runs x {METRICS} metrics: {first:?}");
+    println!("ingest them again ({again} new): {second:?}");
     println!(
         "size: {} bytes per run",
-        std::fs::metadata(&path)?.len() / u64::from(PLANS * RUNS_PER_PLAN)
+        std::fs::metadata(path)?.len() / u64::from(PLANS * RUNS_PER_PLAN)
     );
+    Ok(())
+}
 
+/// Selects every run, with these of its numbers, and prints time and memory.
+fn select_everything(path: &Path, scalars: &str) -> Result<(), Box<dyn Error>> {
     let filter = RunFilter {
-        plans: plans.get(250).copied().into_iter().collect(),
+        scalars: match scalars {
+            "all" => Scalars::All,
+            "headline" => Scalars::Headline,
+            "none" => Scalars::None,
+            other => return Err(format!("`{other}` is none of all, headline, none").into()),
+        },
         ..RunFilter::default()
     };
+    let mut index = Index::open(path)?;
+    let before = peak_memory()?;
+    let start = Instant::now();
+    let rows = index.runs_select(&filter)?;
+    let elapsed = start.elapsed();
+    let numbers: usize = rows.iter().map(|row| row.scalars.len()).sum();
+    println!(
+        "select {} runs with {scalars} of their numbers ({numbers}): {elapsed:?}, peak {} (before: {before})",
+        rows.len(),
+        peak_memory()?
+    );
+    Ok(())
+}
+
+/// The most memory that this process ever held.
+fn peak_memory() -> Result<String, Box<dyn Error>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let mut lines = status.lines();
+    let peak = lines.find_map(|line| line.strip_prefix("VmHWM:"));
+    Ok(peak.ok_or("no VmHWM")?.trim().to_owned())
+}
+
+/// Asks what most commands ask.
+fn ask_little(path: &Path, plan: PlanId) -> Result<(), Box<dyn Error>> {
+    let filter = RunFilter {
+        plans: vec![plan],
+        ..RunFilter::default()
+    };
+    let mut suffix = String::new();
     for _ in 0..3 {
         let start = Instant::now();
-        let mut index = Index::open(&path)?;
+        let mut index = Index::open(path)?;
         let opened = start.elapsed();
-        let runs = index.runs_select(&filter)?.len();
+        let runs = index.runs_select(&filter)?;
         println!(
-            "open: {opened:?}, with selecting the {runs} runs of a plan: {:?}",
+            "open: {opened:?}, with selecting the {} runs of a plan: {:?}",
+            runs.len(),
             start.elapsed()
         );
+        suffix = runs
+            .last()
+            .map(|run| run.run_id.short())
+            .unwrap_or_default();
     }
-    let mut index = Index::open(&path)?;
-    let start = Instant::now();
-    index.runs_select(&filter)?;
-    println!("select the first time: {:?}", start.elapsed());
-    let start = Instant::now();
-    index.runs_select(&filter)?;
-    println!("select it once more: {:?}", start.elapsed());
+    let mut index = Index::open(path)?;
+    for times in ["the first time", "once more"] {
+        let start = Instant::now();
+        index.runs_select(&filter)?;
+        println!("select it {times}: {:?}", start.elapsed());
+    }
     let start = Instant::now();
     let plans = index.plans_list()?.len();
     println!("list {plans} plans: {:?}", start.elapsed());
-    let suffix = rows
-        .get(777)
-        .map(|row| row.run_id.short())
-        .unwrap_or_default();
     let start = Instant::now();
     let found = index.run_by_id_suffix(&suffix)?.is_some();
     println!(

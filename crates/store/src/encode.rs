@@ -1,6 +1,6 @@
 //! Between a run and its columns: metric sets, blobs of numbers, words of enumerations.
 
-use crate::StoreError;
+use crate::{Scalars, StoreError};
 use kdyno_model::{Better, MetricName, Role, RunRow, Scalar, Unit, Value};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -72,24 +72,32 @@ impl MetricSet {
             })
     }
 
-    /// The numbers of a blob with their names; `None` when it has not exactly one finite number
-    /// per name.
-    pub(crate) fn unpack(&self, blob: &[u8]) -> Option<Vec<Scalar>> {
+    /// The wanted numbers of a blob with their names; `None` when the blob has not exactly one
+    /// finite number per name.
+    pub(crate) fn unpack(&self, blob: &[u8], wanted: Scalars) -> Option<Vec<Scalar>> {
         let (numbers, rest) = blob.as_chunks::<8>();
         if !rest.is_empty() || numbers.len() != self.defs.len() {
             return None;
         }
-        let scalar = |(def, bytes): (&MetricDef, &[u8; 8])| {
+        let included = |def: &&MetricDef| wanted.include(def.role);
+        // Thousands of runs are held at once, so none may hold more than it needs.
+        let mut scalars = Vec::with_capacity(self.defs.iter().filter(included).count());
+        for (def, bytes) in self.defs.iter().zip(numbers) {
             let value = f64::from_le_bytes(*bytes);
-            value.is_finite().then(|| Scalar {
-                metric: def.metric.clone(),
-                unit: def.unit.clone(),
-                better: def.better,
-                role: def.role,
-                value,
-            })
-        };
-        self.defs.iter().zip(numbers).map(scalar).collect()
+            if !value.is_finite() {
+                return None;
+            }
+            if included(&def) {
+                scalars.push(Scalar {
+                    metric: def.metric.clone(),
+                    unit: def.unit.clone(),
+                    better: def.better,
+                    role: def.role,
+                    value,
+                });
+            }
+        }
+        Some(scalars)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is asked of the index, and the one answer that is not a run.
 
-use kdyno_model::{PlanId, RunId, VariantName};
+use kdyno_model::{PlanId, Role, RunId, VariantName};
 
 /// Which runs; an empty list selects all. Conditions of different kinds must all hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +19,31 @@ pub struct RunFilter {
     pub limit: Option<u32>,
     /// Latest start first, instead of plan by plan in the order of execution.
     pub newest_first: bool,
+    /// What each run is to bring along.
+    pub scalars: Scalars,
+}
+
+/// Which figures of the selected runs are read; a list of many runs cannot afford them all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scalars {
+    /// Every number, and the rich readings.
+    #[default]
+    All,
+    /// The numbers whose role is [`Role::Headline`]; no rich reading.
+    Headline,
+    /// None, and no rich reading: who ran what, when, and how it ended.
+    None,
+}
+
+impl Scalars {
+    /// Whether a number of this role is read.
+    pub(crate) fn include(self, role: Role) -> bool {
+        match self {
+            Self::All => true,
+            Self::Headline => role == Role::Headline,
+            Self::None => false,
+        }
+    }
 }
 
 /// One plan in a list.

@@ -18,12 +18,12 @@ mod open;
 mod sql;
 
 pub use error::StoreError;
-pub use filter::{PlanSummary, RunFilter};
+pub use filter::{PlanSummary, RunFilter, Scalars};
 
 use encode::MetricSet;
 use kdyno_model::{PlanId, RunId, RunRow};
 use sqlx::{AnyConnection, Connection};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use tokio::runtime::{Builder, Runtime};
 
@@ -33,7 +33,6 @@ pub struct Index {
     path: PathBuf,
     runtime: Runtime,
     connection: AnyConnection,
-    is_new: bool,
 }
 
 impl Index {
@@ -49,19 +48,33 @@ impl Index {
             path: path.to_owned(),
             reason: e.to_string(),
         })?;
-        let (connection, is_new) = runtime.block_on(open::open(path))?;
+        let connection = runtime.block_on(open::open(path))?;
         Ok(Self {
             path: path.to_owned(),
             runtime,
             connection,
-            is_new,
         })
     }
 
-    /// Whether opening created it: the run directories that exist are still to be ingested.
-    #[must_use]
-    pub fn is_new(&self) -> bool {
-        self.is_new
+    /// Whether it was ever filled from all run directories since it was created or cleared; until
+    /// then it may lack any of them.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn is_filled(&mut self) -> Result<bool, StoreError> {
+        let filled = self.runtime.block_on(sql::is_filled(&mut self.connection));
+        filled.map_err(|e| StoreError::from_database(&self.path, &e))
+    }
+
+    /// Notes, durably, that every run directory was taken in; saying it twice is fine.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn mark_filled(&mut self) -> Result<(), StoreError> {
+        let marked = self
+            .runtime
+            .block_on(sql::filled_insert(&mut self.connection));
+        marked.map_err(|e| StoreError::from_database(&self.path, &e))
     }
 
     /// Adds runs, all or none, and returns how many were new; a run that is there stays as it is.
@@ -75,7 +88,7 @@ impl Index {
         added.map_err(|e| StoreError::from_database(&self.path, &e))
     }
 
-    /// The runs that the filter selects, in its order.
+    /// The runs that the filter selects, in its order, with the figures that it wants.
     ///
     /// # Errors
     /// [`StoreError::FilterTooLong`], or what the database says.
@@ -140,6 +153,17 @@ impl Index {
         plans.map_err(|e| StoreError::from_database(&self.path, &e))
     }
 
+    /// The ids of the runs of a plan.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn run_ids(&mut self, plan: PlanId) -> Result<HashSet<RunId>, StoreError> {
+        let ids = self
+            .runtime
+            .block_on(sql::run_ids(&mut self.connection, plan));
+        ids.map_err(|e| StoreError::from_database(&self.path, &e))
+    }
+
     /// How many runs it has.
     ///
     /// # Errors
@@ -149,7 +173,7 @@ impl Index {
         count.map_err(|e| StoreError::from_database(&self.path, &e))
     }
 
-    /// Removes every run, before it is filled again.
+    /// Removes every run, before it is filled again; until [`Index::mark_filled`] it is not filled.
     ///
     /// # Errors
     /// What the database says.
@@ -204,24 +228,22 @@ async fn select(
     connection: &mut AnyConnection,
     filter: &RunFilter,
 ) -> Result<Vec<RunRow>, sqlx::Error> {
-    let stored = sql::runs_select(connection, filter).await?;
-    let runs: Vec<RunId> = stored.iter().map(|run| run.row.run_id).collect();
-    let mut ids: Vec<String> = stored.iter().map(|run| run.metric_set.clone()).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let sets = sql::metric_sets_select(connection, &ids).await?;
-    let sets: HashMap<&str, &MetricSet> = sets.iter().map(|set| (set.id.as_str(), set)).collect();
-    let mut rich = sql::readings_select(connection, &runs).await?;
-    let whole = stored.into_iter().map(|run| {
-        let mut row = run.row;
-        let set = sets.get(run.metric_set.as_str());
-        row.scalars = set
-            .and_then(|set| set.unpack(&run.scalars))
-            .ok_or_else(|| {
-                sqlx::Error::Decode(format!("the numbers of run {} do not fit", row.run_id).into())
-            })?;
-        row.rich = rich.remove(&row.run_id).unwrap_or_default();
-        Ok(row)
-    });
-    whole.collect()
+    // One state for all questions: a run that is added in between would lack its metric set.
+    let mut transaction = connection.begin_with(sql::engine::BEGIN_READ).await?;
+    let sets = match filter.scalars {
+        Scalars::All | Scalars::Headline => {
+            sql::metric_sets_select(&mut transaction, filter).await?
+        }
+        Scalars::None => HashMap::new(),
+    };
+    let mut rows = sql::runs_select(&mut transaction, filter, &sets).await?;
+    if filter.scalars == Scalars::All {
+        let runs: Vec<RunId> = rows.iter().map(|row| row.run_id).collect();
+        let mut rich = sql::readings_select(&mut transaction, &runs).await?;
+        for row in &mut rows {
+            row.rich = rich.remove(&row.run_id).unwrap_or_default();
+        }
+    }
+    transaction.commit().await?;
+    Ok(rows)
 }

@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Opens or creates the index; the flag says that it was created, or had never been filled in.
+/// Opens or creates the index.
 ///
 /// A foreign file is recognised before anything is written to it.
-pub(crate) async fn open(path: &Path) -> Result<(AnyConnection, bool), StoreError> {
+pub(crate) async fn open(path: &Path) -> Result<AnyConnection, StoreError> {
     sqlx::any::install_default_drivers();
     let failed = |e: sqlx::Error| StoreError::from_database(path, &e);
     let url = url(path)?;
@@ -28,7 +28,7 @@ pub(crate) async fn open(path: &Path) -> Result<(AnyConnection, bool), StoreErro
     match engine::enable_wal(&mut connection).await.map_err(failed) {
         // Somebody else is at work: the index is right without it, and the next one to open it
         // tries again.
-        Ok(()) | Err(StoreError::Busy { .. }) => Ok((connection, version == 0)),
+        Ok(()) | Err(StoreError::Busy { .. }) => Ok(connection),
         Err(error) => Err(error),
     }
 }

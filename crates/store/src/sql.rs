@@ -4,13 +4,14 @@
 //! 64-bit integers; no sum of them, no engine's own functions outside [`engine`].
 
 use crate::encode::{MetricSet, from_word, word};
-use crate::{PlanSummary, RunFilter};
+use crate::{PlanSummary, RunFilter, Scalars};
 use kdyno_model::{
-    BootId, CaseId, CaseRef, PlanId, Reading, Role, RunId, RunRow, SessionId, VariantName,
+    BootId, CaseId, CaseRef, PlanId, Reading, Role, RunId, RunRow, Scalar, SessionId, VariantName,
 };
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::{Any, AnyConnection, Arguments, AssertSqlSafe, Encode, Row, Type};
 use std::collections::{HashMap, HashSet};
+use std::future::poll_fn;
 
 type Result<T> = std::result::Result<T, sqlx::Error>;
 
@@ -25,18 +26,10 @@ const KPI_PER_RUN: usize = 10;
 
 const RUN_COLUMNS: &str = "run_id, origin, plan_id, plan_index, block, block_order, testcase, \
      params, case_id, variant, testbox, iteration, warm_up, build_id, boot_id, session_id, \
-     kernel_release, start_unix_ns, window_ns, clock, instrument, outcome, outcome_json, \
-     metric_set_id, scalars";
+     kernel_release, start_unix_ns, window_ns, clock, instrument, outcome, outcome_json";
 
-/// A run with its numbers still packed.
-pub(crate) struct StoredRun {
-    /// The run, without numbers and rich readings.
-    pub row: RunRow,
-    /// Which set names its numbers.
-    pub metric_set: String,
-    /// Its numbers.
-    pub scalars: Vec<u8>,
-}
+/// The columns behind [`RUN_COLUMNS`] that hold a run's numbers.
+const NUMBER_COLUMNS: &str = "metric_set_id, scalars";
 
 /// A statement under construction: text and values grow together.
 #[derive(Default)]
@@ -84,6 +77,26 @@ impl Statement {
         Ok(())
     }
 
+    /// The conditions, the order and the limit of a selection of runs.
+    fn select_by(&mut self, filter: &RunFilter) -> Result<()> {
+        let texts = |ids: &[VariantName]| ids.iter().map(|v| v.0.clone()).collect::<Vec<_>>();
+        self.any_of("plan_id", &strings(&filter.plans))?;
+        self.any_of("run_id", &strings(&filter.runs))?;
+        self.any_of("testbox", &filter.testboxes)?;
+        self.any_of("variant", &texts(&filter.variants))?;
+        self.any_of("testcase", filter.testcase.as_slice())?;
+        self.push(if filter.newest_first {
+            " ORDER BY start_unix_ns DESC, run_id DESC"
+        } else {
+            " ORDER BY plan_id, plan_index, run_id"
+        });
+        if let Some(limit) = filter.limit {
+            self.push(" LIMIT ");
+            self.bind(i64::from(limit))?;
+        }
+        Ok(())
+    }
+
     async fn execute(self, connection: &mut AnyConnection) -> Result<u64> {
         let query = sqlx::query_with(AssertSqlSafe(self.text), self.values);
         Ok(query.execute(connection).await?.rows_affected())
@@ -92,6 +105,20 @@ impl Statement {
     async fn fetch(self, connection: &mut AnyConnection) -> Result<Vec<AnyRow>> {
         let query = sqlx::query_with(AssertSqlSafe(self.text), self.values);
         query.fetch_all(connection).await
+    }
+
+    /// Hands over row by row: a row of the driver is several times larger than what is made of it.
+    async fn for_each(
+        self,
+        connection: &mut AnyConnection,
+        mut take: impl FnMut(&AnyRow) -> Result<()>,
+    ) -> Result<()> {
+        let query = sqlx::query_with(AssertSqlSafe(self.text), self.values);
+        let mut rows = query.fetch(connection);
+        while let Some(row) = poll_fn(|context| rows.as_mut().poll_next(context)).await {
+            take(&row?)?;
+        }
+        Ok(())
     }
 }
 
@@ -152,7 +179,7 @@ pub(crate) async fn runs_insert(
     connection: &mut AnyConnection,
     runs: &[(&RunRow, String, Vec<u8>)],
 ) -> Result<usize> {
-    let target = format!("run ({RUN_COLUMNS})");
+    let target = format!("run ({RUN_COLUMNS}, {NUMBER_COLUMNS})");
     let added = insert(connection, &target, runs, |values, (row, set, scalars)| {
         let text = |id: &Option<BootId>| id.as_ref().map(|id| id.0.clone());
         values
@@ -243,19 +270,24 @@ pub(crate) async fn metric_sets_insert(
     .await
 }
 
-/// Reads the metric sets with these ids.
+/// Reads the metric sets of the runs that the filter selects, by their ids.
 pub(crate) async fn metric_sets_select(
     connection: &mut AnyConnection,
-    ids: &[String],
-) -> Result<Vec<MetricSet>> {
-    let mut sets = Vec::new();
-    for chunk in ids.chunks(MAX_VALUES) {
-        let mut statement = Statement::new("SELECT metric_set_id, definition FROM metric_set");
-        statement.any_of("metric_set_id", chunk)?;
-        for row in statement.fetch(connection).await? {
-            sets.push(MetricSet::read(row.try_get(0)?, row.try_get(1)?).map_err(decode)?);
-        }
-    }
+    filter: &RunFilter,
+) -> Result<HashMap<String, MetricSet>> {
+    let mut statement = Statement::new(
+        "SELECT metric_set_id, definition FROM metric_set WHERE metric_set_id IN \
+         (SELECT metric_set_id FROM run",
+    );
+    statement.select_by(filter)?;
+    statement.push(")");
+    let mut sets = HashMap::new();
+    let take = |row: &AnyRow| {
+        let set = MetricSet::read(row.try_get(0)?, row.try_get(1)?).map_err(decode)?;
+        sets.insert(set.id.clone(), set);
+        Ok(())
+    };
+    statement.for_each(connection, take).await?;
     Ok(sets)
 }
 
@@ -264,37 +296,52 @@ pub(crate) fn filter_len(filter: &RunFilter) -> usize {
     filter.plans.len() + filter.runs.len() + filter.testboxes.len() + filter.variants.len()
 }
 
-/// Selects runs.
+/// Selects runs, without rich readings; `sets` are the metric sets that their numbers need.
 pub(crate) async fn runs_select(
     connection: &mut AnyConnection,
     filter: &RunFilter,
-) -> Result<Vec<StoredRun>> {
-    let mut statement = Statement::new(&format!("SELECT {RUN_COLUMNS} FROM run"));
-    let texts = |ids: &[VariantName]| ids.iter().map(|v| v.0.clone()).collect::<Vec<_>>();
-    statement.any_of("plan_id", &strings(&filter.plans))?;
-    statement.any_of("run_id", &strings(&filter.runs))?;
-    statement.any_of("testbox", &filter.testboxes)?;
-    statement.any_of("variant", &texts(&filter.variants))?;
-    statement.any_of("testcase", filter.testcase.as_slice())?;
-    statement.push(if filter.newest_first {
-        " ORDER BY start_unix_ns DESC, run_id DESC"
-    } else {
-        " ORDER BY plan_id, plan_index, run_id"
+    sets: &HashMap<String, MetricSet>,
+) -> Result<Vec<RunRow>> {
+    let wanted = filter.scalars;
+    let mut statement = Statement::new(&match wanted {
+        Scalars::All | Scalars::Headline => {
+            format!("SELECT {RUN_COLUMNS}, {NUMBER_COLUMNS} FROM run")
+        }
+        // Not even read: the numbers are most of the file.
+        Scalars::None => format!("SELECT {RUN_COLUMNS} FROM run"),
     });
-    if let Some(limit) = filter.limit {
-        statement.push(" LIMIT ");
-        statement.bind(i64::from(limit))?;
-    }
-    let rows = statement.fetch(connection).await?;
-    rows.iter().map(run_from).collect()
+    statement.select_by(filter)?;
+    let mut runs = Vec::new();
+    let take = |row: &AnyRow| {
+        let mut run = run_from(row)?;
+        if wanted != Scalars::None {
+            run.scalars = scalars_from(row, sets, wanted)?;
+        }
+        runs.push(run);
+        Ok(())
+    };
+    statement.for_each(connection, take).await?;
+    Ok(runs)
 }
 
-/// Reads one row of [`RUN_COLUMNS`].
-fn run_from(row: &AnyRow) -> Result<StoredRun> {
+/// Reads the wanted numbers from the [`NUMBER_COLUMNS`] of a row.
+fn scalars_from(
+    row: &AnyRow,
+    sets: &HashMap<String, MetricSet>,
+    wanted: Scalars,
+) -> Result<Vec<Scalar>> {
+    let set = sets.get(&row.try_get::<String, _>("metric_set_id")?);
+    let blob: Vec<u8> = row.try_get("scalars")?;
+    set.and_then(|set| set.unpack(&blob, wanted))
+        .ok_or_else(|| sqlx::Error::Decode("the numbers of a run do not fit their names".into()))
+}
+
+/// Reads the [`RUN_COLUMNS`] of a row.
+fn run_from(row: &AnyRow) -> Result<RunRow> {
     let text = |i: usize| row.try_get::<String, _>(i);
     let maybe = |i: usize| row.try_get::<Option<String>, _>(i);
     let small = |i: usize| u32::try_from(row.try_get::<i64, _>(i)?).map_err(decode);
-    let run = RunRow {
+    Ok(RunRow {
         run_id: id(RunId::parse, &text(0)?)?,
         origin: from_word(text(1)?).map_err(decode)?,
         plan: id(PlanId::parse, &text(2)?)?,
@@ -322,11 +369,6 @@ fn run_from(row: &AnyRow) -> Result<StoredRun> {
         outcome: serde_json::from_str(&text(22)?).map_err(decode)?,
         scalars: Vec::new(),
         rich: Vec::new(),
-    };
-    Ok(StoredRun {
-        row: run,
-        metric_set: text(23)?,
-        scalars: row.try_get(24)?,
     })
 }
 
@@ -340,12 +382,14 @@ pub(crate) async fn readings_select(
         let mut statement = Statement::new("SELECT run_id, reading FROM run_reading");
         statement.any_of("run_id", &strings(chunk))?;
         statement.push(" ORDER BY run_id, position");
-        for row in statement.fetch(connection).await? {
+        let take = |row: &AnyRow| {
             let run = id(RunId::parse, &row.try_get::<String, _>(0)?)?;
             let blob: Vec<u8> = row.try_get(1)?;
             let reading = serde_json::from_slice(&blob).map_err(decode)?;
             readings.entry(run).or_default().push(reading);
-        }
+            Ok(())
+        };
+        statement.for_each(connection, take).await?;
     }
     Ok(readings)
 }
@@ -400,6 +444,18 @@ pub(crate) async fn plans_list(connection: &mut AnyConnection) -> Result<Vec<Pla
     rows.iter().map(summary).collect()
 }
 
+/// The ids of the runs of a plan.
+pub(crate) async fn run_ids(
+    connection: &mut AnyConnection,
+    plan: PlanId,
+) -> Result<HashSet<RunId>> {
+    let mut statement = Statement::new("SELECT run_id FROM run");
+    statement.any_of("plan_id", &strings(&[plan]))?;
+    let rows = statement.fetch(connection).await?;
+    let run = |row: &AnyRow| id(RunId::parse, &row.try_get::<String, _>(0)?);
+    rows.iter().map(run).collect()
+}
+
 /// How many runs there are.
 pub(crate) async fn runs_count(connection: &mut AnyConnection) -> Result<u64> {
     let rows = Statement::new("SELECT COUNT(*) FROM run")
@@ -409,9 +465,22 @@ pub(crate) async fn runs_count(connection: &mut AnyConnection) -> Result<u64> {
     u64::try_from(row.try_get::<i64, _>(0)?).map_err(decode)
 }
 
+/// Whether every run directory was taken in.
+pub(crate) async fn is_filled(connection: &mut AnyConnection) -> Result<bool> {
+    let statement = Statement::new("SELECT mark FROM filled");
+    Ok(!statement.fetch(connection).await?.is_empty())
+}
+
+/// Notes that every run directory was taken in.
+pub(crate) async fn filled_insert(connection: &mut AnyConnection) -> Result<()> {
+    let add = |values: &mut Values<'_>, mark: &i64| values.add(*mark).map(drop);
+    insert(connection, "filled (mark)", &[1], add).await?;
+    Ok(())
+}
+
 /// Removes everything but the schema.
 pub(crate) async fn all_delete(connection: &mut AnyConnection) -> Result<()> {
-    for table in ["kpi_point", "run_reading", "run", "metric_set"] {
+    for table in ["filled", "kpi_point", "run_reading", "run", "metric_set"] {
         let statement = Statement::new(&format!("DELETE FROM {table}"));
         statement.execute(connection).await?;
     }
@@ -451,6 +520,9 @@ pub(crate) mod engine {
 
     /// Begins a transaction that waits for other writers now and not at its first write.
     pub(crate) const BEGIN_WRITE: &str = "BEGIN IMMEDIATE";
+
+    /// Begins a transaction whose questions all see one state, and which hinders no writer.
+    pub(crate) const BEGIN_READ: &str = "BEGIN";
 
     /// Settings of each connection; they do not touch the file.
     pub(crate) const CONNECTION: &str = "PRAGMA busy_timeout = 10000; \

@@ -4,14 +4,12 @@
 //! cgroup can be made (no root, nothing delegated) the trial runs without and says so.
 
 use crate::root::SysRoot;
+use crate::strays::PATIENCE;
 use crate::sys;
 use kdyno_model::TestboxError;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-/// How long the kernel may take to let go of an ended cgroup.
-const PATIENCE: Duration = Duration::from_millis(800);
 
 /// The controller of version 1 that a trial gets a group in: it tells of kills. Each further
 /// hierarchy would cost every start some milliseconds.
@@ -138,6 +136,14 @@ fn members(dir: &Path) -> Vec<i32> {
         .collect()
 }
 
+/// Tells everything in a cgroup to end.
+pub(crate) fn kill(dir: &Path) {
+    // cgroup.kill (since Linux 5.14) reaches forks that a walk over the list would miss.
+    if std::fs::write(dir.join("cgroup.kill"), "1").is_err() {
+        members(dir).into_iter().for_each(sys::kill_process);
+    }
+}
+
 /// Ends everything in a cgroup and below it, and removes it; `false` when it is not there.
 ///
 /// # Errors
@@ -148,10 +154,7 @@ pub(crate) fn remove(dir: &Path) -> Result<bool, TestboxError> {
     }
     let begun = Instant::now();
     loop {
-        // cgroup.kill (since Linux 5.14) reaches forks that a walk over the list would miss.
-        if std::fs::write(dir.join("cgroup.kill"), "1").is_err() {
-            members(dir).into_iter().for_each(sys::kill_process);
-        }
+        kill(dir);
         for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 remove(&entry.path())?;

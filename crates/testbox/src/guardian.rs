@@ -2,16 +2,22 @@
 //!
 //! It is started before the first change and holds the reading end of a pipe and the machine's
 //! lock. When the pipe closes without a word, we have died, however that happened: it ends the
-//! trial and undoes the session's journal. It does nothing else and holds no state of its own.
+//! trial and undoes the session's journal. Trials tell it their process group, the only thing
+//! that it remembers.
 
-use crate::{lock, root::SysRoot, sys};
+use crate::journal::Journal;
+use crate::lock::{self, MachineLock};
+use crate::root::SysRoot;
+use crate::sys;
 use kdyno_model::TestboxError;
-use std::io::{Read, Write};
+use std::io::{BufRead, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 
 /// The word that says that we have put everything back ourselves.
-const GOODBYE: &[u8] = b"goodbye\n";
+const GOODBYE: &str = "goodbye";
 
 /// Our end of the guardian.
 #[derive(Debug)]
@@ -21,11 +27,11 @@ pub(crate) struct Guardian {
 }
 
 impl Guardian {
-    /// Starts it: `program guardian JOURNAL`, the lock handed on as its standard output.
+    /// Starts it: `program guardian JOURNAL`; it inherits the locks of machine and journal.
     pub(crate) fn start(
         program: &Path,
-        journal: &Path,
-        lock: &lock::MachineLock,
+        journal: &Journal,
+        lock: &MachineLock,
     ) -> Result<Self, TestboxError> {
         let failed = |error: std::io::Error| {
             TestboxError::at(program, format!("cannot start the guardian: {error}"))
@@ -33,42 +39,56 @@ impl Guardian {
         };
         let mut command = Command::new(program);
         command
+            .arg0("kdyno")
             .arg("guardian")
-            .arg(journal)
+            .arg(journal.path())
             .env_remove(crate::strays::RUN_VARIABLE)
             .stdin(Stdio::piped())
-            .stdout(lock.share().map_err(failed)?)
+            .stdout(Stdio::null())
             .stderr(Stdio::null());
-        sys::detach(&mut command);
+        let kept = vec![
+            lock.share().map_err(failed)?,
+            journal.share().map_err(failed)?,
+        ];
+        sys::detach(&mut command, kept);
         let mut process = command.spawn().map_err(failed)?;
         let pipe = process.stdin.take();
         let pipe = pipe.ok_or_else(|| TestboxError::new("the guardian has no pipe"))?;
         Ok(Self { pipe, process })
     }
 
+    /// Whether it still guards.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        matches!(self.process.try_wait(), Ok(None))
+    }
+
+    /// Where a trial's process tells its group.
+    pub(crate) fn line(&self) -> std::io::Result<OwnedFd> {
+        self.pipe.as_fd().try_clone_to_owned()
+    }
+
     /// Lets it go after everything was put back.
     pub(crate) fn dismiss(mut self) {
         // A guardian that is gone has nothing left to guard.
-        let _ = self.pipe.write_all(GOODBYE);
+        let _ = writeln!(self.pipe, "{GOODBYE}");
         drop(self.pipe);
         let _ = self.process.wait();
     }
 }
 
-/// The guardian's own program: waits for the end of `input`, then undoes the journal unless it
-/// was told goodbye. What cannot be undone stays in the journal for the next start.
+/// The guardian's own program: listens until the end of `input`, then undoes the journal unless
+/// it was told goodbye. What cannot be undone stays in the journal for the next start.
 #[must_use]
-pub fn main(journal: &Path, mut input: impl Read) -> ExitCode {
-    let mut heard = Vec::new();
+pub fn main(journal: &Path, input: impl BufRead) -> ExitCode {
+    let mut group = None;
     // Whatever breaks the pipe means the same as its end.
-    let _ = input
-        .by_ref()
-        .take(GOODBYE.len() as u64)
-        .read_to_end(&mut heard);
-    if heard == GOODBYE {
-        return ExitCode::SUCCESS;
+    for line in input.lines().map_while(Result::ok) {
+        if line == GOODBYE {
+            return ExitCode::SUCCESS;
+        }
+        group = line.parse().ok();
     }
-    match crate::journal::undo(journal, lock::boot_id(&SysRoot::real()).as_ref()) {
+    match crate::journal::undo(journal, lock::boot_id(&SysRoot::real()).as_ref(), group) {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody listens any more; the next start reads it.

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether the user, the terminal or the system asked us to stop.
 ///
-/// Once asked it stays so: everything unwinds and puts the machine back. A second signal is the
-/// guardian's business.
+/// Once asked it stays so: everything unwinds and puts the machine back. A second signal ends the
+/// process at once, and its guardian puts the machine back.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     requested: Arc<AtomicBool>,
@@ -27,6 +27,9 @@ impl Interrupt {
         let requested = Arc::new(AtomicBool::new(false));
         let (readable, writable) = UnixStream::pair().map_err(cannot)?;
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            // The order matters: the first signal finds the flag unset and passes.
+            let again = Arc::clone(&requested);
+            signal_hook::flag::register_conditional_shutdown(signal, 130, again).map_err(cannot)?;
             signal_hook::flag::register(signal, Arc::clone(&requested)).map_err(cannot)?;
             let writable = writable.try_clone().map_err(cannot)?;
             signal_hook::low_level::pipe::register(signal, writable).map_err(cannot)?;

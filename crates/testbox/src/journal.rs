@@ -5,11 +5,11 @@
 //! A last line cut short belongs to a change that was never made.
 
 use crate::cgroup;
-use crate::settings::value_in;
-use crate::strays;
+use crate::settings::{is_pool, value_in, write_value};
+use crate::strays::Trials;
 use kdyno_model::{BootId, Recovery, SessionId, TestboxError};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -36,12 +36,10 @@ pub(crate) enum Change {
         /// Its directory.
         path: PathBuf,
     },
-    /// A trial's process is about to become the program; it enters this line itself.
-    Process {
-        /// The trial's run, which all its processes carry in their environment.
+    /// A trial is about to start processes.
+    Run {
+        /// What all of them carry in their environment.
         run: String,
-        /// The leader of its process group.
-        pid: i32,
     },
 }
 
@@ -65,6 +63,8 @@ impl Journal {
             .append(true)
             .open(&path)
             .map_err(|error| TestboxError::at(&path, error))?;
+        file.lock()
+            .map_err(|error| TestboxError::at(&path, error))?;
         let mut journal = Self { path, file };
         journal.note(&Change::Boot { boot_id })?;
         Ok(journal)
@@ -73,6 +73,12 @@ impl Journal {
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// A second handle, whose lock the guardian inherits: a journal that is locked belongs to a
+    /// run that lives.
+    pub(crate) fn share(&self) -> std::io::Result<File> {
+        self.file.try_clone()
     }
 
     /// Writes a change that is about to be made, and waits until it is on the disk.
@@ -86,31 +92,17 @@ impl Journal {
         };
         let mut line = serde_json::to_vec(change).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
-        self.file
-            .write_all(&line)
-            .and_then(|()| self.file.sync_data())
-            .map_err(failed)
-    }
-
-    /// The journal for a process that enters itself, and the text around its pid.
-    pub(crate) fn for_child(&self, run: &str) -> Result<(File, Vec<u8>, Vec<u8>), TestboxError> {
-        let file = self
+        let length = self.file.metadata().map_err(failed)?.len();
+        let written = self
             .file
-            .try_clone()
-            .map_err(|error| TestboxError::at(&self.path, error))?;
-        let marker = -1;
-        let change = Change::Process {
-            run: run.to_owned(),
-            pid: marker,
-        };
-        let line =
-            serde_json::to_string(&change).map_err(|error| TestboxError::at(&self.path, error))?;
-        let (before, after) = line.split_once("-1").unwrap_or((&line, ""));
-        Ok((
-            file,
-            before.as_bytes().to_vec(),
-            format!("{after}\n").into_bytes(),
-        ))
+            .write_all(&line)
+            .and_then(|()| self.file.sync_data());
+        written.map_err(|error| {
+            // Half a line would swallow the next one. Should this fail as well, the journal is
+            // unreadable in its middle, which undoing reports.
+            let _ = self.file.set_len(length);
+            failed(error)
+        })
     }
 }
 
@@ -133,51 +125,115 @@ pub(crate) fn undo_all(
         Err(error) => return Err(TestboxError::at(state_dir, error)),
     };
     for entry in entries.flatten() {
-        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
-            match undo(&entry.path(), boot_id) {
-                Ok(recovery) => {
-                    all.restored.extend(recovery.restored);
-                    all.left_alone.extend(recovery.left_alone);
-                    all.removed.extend(recovery.removed);
-                }
-                Err(error) => failure = Some(error),
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) || is_alive(&entry.path()) {
+            continue;
+        }
+        match undo(&entry.path(), boot_id, None) {
+            Ok(recovery) => {
+                all.restored.extend(recovery.restored);
+                all.left_alone.extend(recovery.left_alone);
+                all.removed.extend(recovery.removed);
             }
+            Err(error) => failure = Some(error),
         }
     }
     failure.map_or(Ok(all), Err)
 }
 
-/// Undoes whatever a journal says and removes it: ends what a trial left
-/// running, removes its cgroups, puts settings back that still are what we set. Without a
-/// journal there is nothing to do.
+/// Whether a journal is held by a run or its guardian.
+fn is_alive(path: &Path) -> bool {
+    let file = File::open(path);
+    file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+/// Whether some journal waits to be undone in a directory, as far as we may look.
+pub(crate) fn is_waiting(state_dir: &Path) -> bool {
+    let entries = std::fs::read_dir(state_dir).into_iter().flatten().flatten();
+    let mut journals = entries.filter(|e| e.file_name().to_string_lossy().starts_with(PREFIX));
+    journals.any(|journal| !is_alive(&journal.path()))
+}
+
+/// Undoes whatever a journal says and removes it: ends what a trial left running, removes its
+/// cgroups, puts settings back that still are what we set. `group` is the process group of the
+/// last program where it is known for sure. Without a journal there is nothing to do.
+///
+/// Settings are put back before ended processes are waited for: those may take long.
 ///
 /// # Errors
 /// What could not be put back; the journal is then kept.
-pub(crate) fn undo(path: &Path, boot_id: Option<&BootId>) -> Result<Recovery, TestboxError> {
+pub(crate) fn undo(
+    path: &Path,
+    boot_id: Option<&BootId>,
+    group: Option<i32>,
+) -> Result<Recovery, TestboxError> {
     let text = match std::fs::read(path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Recovery::default()),
         Err(error) => return Err(TestboxError::at(path, error)),
     };
-    let changes: Vec<Change> = text
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect();
+    let mut failures = Vec::new();
+    let changes = changes_in(&text, &mut failures);
     let mut recovery = Recovery::default();
     if is_of_this_boot(&changes, boot_id) {
-        let mut failures = Vec::new();
-        end_trials(&changes, &mut recovery, &mut failures);
+        let trials = trials_in(&changes, group);
+        let cgroups = cgroups_in(&changes);
+        trials.kill();
+        cgroups.iter().for_each(|dir| cgroup::kill(dir));
         restore_files(&changes, &mut recovery, &mut failures);
-        if !failures.is_empty() {
-            return Err(TestboxError::at(
-                path,
-                format!("not everything was put back: {}", failures.join("; ")),
-            )
-            .hint("put it back by hand as root, or run `kdyno restore` as root"));
+        for dir in cgroups {
+            match cgroup::remove(dir) {
+                Ok(true) => recovery.removed.push(dir.display().to_string()),
+                Ok(false) => {}
+                Err(error) => failures.push(error.to_string()),
+            }
         }
+        let ended = trials.end();
+        recovery
+            .removed
+            .extend(ended.into_iter().map(|pid| format!("process {pid}")));
+    }
+    if !failures.is_empty() {
+        let message = format!("not everything was put back: {}", failures.join("; "));
+        return Err(TestboxError::at(path, message).hint(
+            "put it back by hand as root and remove this journal, or run `kdyno restore` as root",
+        ));
     }
     std::fs::remove_file(path).map_err(|error| TestboxError::at(path, error))?;
     Ok(recovery)
+}
+
+/// The lines of a journal. A last one cut short belongs to a change that was never made; any
+/// other that cannot be read may have been a change.
+fn changes_in(text: &str, failures: &mut Vec<String>) -> Vec<Change> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut changes = Vec::new();
+    for (place, line) in lines.iter().enumerate() {
+        match serde_json::from_str(line) {
+            Ok(change) => changes.push(change),
+            Err(_) if place + 1 == lines.len() => {}
+            Err(_) => failures.push(format!("line {} cannot be read: {line}", place + 1)),
+        }
+    }
+    changes
+}
+
+fn trials_in(changes: &[Change], group: Option<i32>) -> Trials {
+    let runs = changes.iter().filter_map(|change| match change {
+        Change::Run { run } => Some(run.clone()),
+        _ => None,
+    });
+    Trials {
+        runs: runs.collect(),
+        group,
+    }
+}
+
+fn cgroups_in(changes: &[Change]) -> Vec<&Path> {
+    let cgroups = changes.iter().filter_map(|change| match change {
+        Change::Cgroup { path } => Some(path.as_path()),
+        _ => None,
+    });
+    cgroups.filter(|path| path.is_dir()).collect()
 }
 
 fn is_of_this_boot(changes: &[Change], now: Option<&BootId>) -> bool {
@@ -189,25 +245,6 @@ fn is_of_this_boot(changes: &[Change], now: Option<&BootId>) -> bool {
         (Some(written), Some(now)) => written == now,
         // Where the kernel does not tell, undoing what is still ours is the safer guess.
         _ => true,
-    }
-}
-
-fn end_trials(changes: &[Change], recovery: &mut Recovery, failures: &mut Vec<String>) {
-    for change in changes {
-        match change {
-            Change::Cgroup { path } => match cgroup::remove(path) {
-                Ok(true) => recovery.removed.push(path.display().to_string()),
-                Ok(false) => {}
-                Err(error) => failures.push(error.to_string()),
-            },
-            Change::Process { run, pid } => {
-                let ended = strays::end_all(run, *pid);
-                recovery
-                    .removed
-                    .extend(ended.into_iter().map(|pid| format!("process {pid}")));
-            }
-            _ => {}
-        }
     }
 }
 
@@ -274,7 +311,7 @@ fn restore_file(
     if !ours {
         return Ok(Restored::NotOurs(now));
     }
-    std::fs::write(path, original)?;
+    write_value(path, original)?;
     let back = value_in(&std::fs::read_to_string(path)?);
     if back == original {
         Ok(Restored::Back)
@@ -287,7 +324,6 @@ fn restore_file(
 
 /// A pool of huge pages grows page by page: killed meanwhile, it stands between the two values.
 fn is_half_made_pool(path: &Path, before: &str, set: &str, now: &str) -> bool {
-    let is_pool = path.file_name().is_some_and(|name| name == "nr_hugepages");
     let numbers = (
         before.parse::<u64>(),
         set.parse::<u64>(),
@@ -295,7 +331,7 @@ fn is_half_made_pool(path: &Path, before: &str, set: &str, now: &str) -> bool {
     );
     match numbers {
         (Ok(before), Ok(set), Ok(now)) => {
-            is_pool && (before.min(set)..=before.max(set)).contains(&now)
+            is_pool(path) && (before.min(set)..=before.max(set)).contains(&now)
         }
         _ => false,
     }
@@ -349,13 +385,13 @@ mod tests {
         m.note(&mut journal, &mine, "1", "3");
         std::fs::write(&mine, "3\n").unwrap();
         std::fs::write(&theirs, "77\n").unwrap();
-        let recovery = undo_all(m.dir.path(), Some(&boot("b"))).unwrap();
+        let recovery = undo(journal.path(), Some(&boot("b")), None).unwrap();
         assert_eq!(std::fs::read_to_string(&mine).unwrap(), "1");
         assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "77\n");
         assert_eq!((recovery.restored.len(), recovery.left_alone.len()), (1, 1));
         assert!(!journal.path().exists());
         assert_eq!(
-            undo_all(m.dir.path(), Some(&boot("b"))).unwrap(),
+            undo(journal.path(), Some(&boot("b")), None).unwrap(),
             Recovery::default()
         );
     }
@@ -367,7 +403,7 @@ mod tests {
             Journal::begin(m.dir.path(), SessionId::new(), Some(boot("old"))).unwrap();
         let path = m.file("a", "2");
         m.note(&mut journal, &path, "1", "2");
-        undo_all(m.dir.path(), Some(&boot("new"))).unwrap();
+        undo(journal.path(), Some(&boot("new")), None).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "2");
     }
 
@@ -382,7 +418,7 @@ mod tests {
         for cut in 0..=whole.len() {
             std::fs::write(journal.path(), &whole[..cut]).unwrap();
             std::fs::write(&path, "second").unwrap();
-            undo_all(m.dir.path(), Some(&boot("b"))).unwrap();
+            undo(journal.path(), Some(&boot("b")), None).unwrap();
             let now = std::fs::read_to_string(&path).unwrap();
             assert!(now == "before" || now == "second", "cut at {cut}: {now}");
             // The whole last line, with or without its end, is enough.
@@ -395,9 +431,50 @@ mod tests {
         let m = Machine::new();
         let mut journal = Journal::begin(m.dir.path(), SessionId::new(), None).unwrap();
         m.note(&mut journal, &m.dir.path().join("gone"), "1", "2");
-        let error = undo_all(m.dir.path(), None).unwrap_err();
+        let error = undo(journal.path(), None, None).unwrap_err();
         assert!(error.to_string().contains("gone should be `1`"), "{error}");
         assert!(journal.path().exists());
+    }
+
+    #[test]
+    fn an_unreadable_line_in_the_middle_keeps_the_journal() {
+        let m = Machine::new();
+        let mut journal = Journal::begin(m.dir.path(), SessionId::new(), None).unwrap();
+        let path = m.file("a", "2");
+        m.note(&mut journal, &path, "1", "2");
+        let text = std::fs::read_to_string(journal.path()).unwrap();
+        std::fs::write(
+            journal.path(),
+            text.replace("\n{\"kind\":\"file\"", "\n{\"kind\n{\"kind\":\"file\""),
+        )
+        .unwrap();
+        let error = undo(journal.path(), None, None).unwrap_err();
+        assert!(
+            error.to_string().contains("line 2 cannot be read"),
+            "{error}"
+        );
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            "1",
+            "what can be put back is"
+        );
+        assert!(journal.path().exists());
+    }
+
+    #[test]
+    fn the_journal_of_a_living_run_is_left_to_it() {
+        let m = Machine::new();
+        let mut journal = Journal::begin(m.dir.path(), SessionId::new(), None).unwrap();
+        let path = m.file("a", "2");
+        m.note(&mut journal, &path, "1", "2");
+        let guardian = journal.share().unwrap();
+        assert_eq!(undo_all(m.dir.path(), None).unwrap(), Recovery::default());
+        drop(journal);
+        assert_eq!(undo_all(m.dir.path(), None).unwrap(), Recovery::default());
+        assert!(!is_waiting(m.dir.path()));
+        drop(guardian);
+        assert!(is_waiting(m.dir.path()));
+        assert_eq!(undo_all(m.dir.path(), None).unwrap().restored.len(), 1);
     }
 
     #[test]
@@ -406,7 +483,7 @@ mod tests {
         let mut journal = Journal::begin(m.dir.path(), SessionId::new(), None).unwrap();
         let path = m.file("nr_hugepages", "300");
         m.note(&mut journal, &path, "0", "512");
-        undo_all(m.dir.path(), None).unwrap();
+        undo(journal.path(), None, None).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "0");
     }
 }

@@ -22,4 +22,4 @@ mod sys;
 pub use guardian::main as guardian_main;
 pub use interrupt::Interrupt;
 pub use local::{LocalOptions, LocalTestbox};
-pub use lock::state_dir;
+pub use lock::{root_has_something_to_restore, state_dir};

@@ -6,11 +6,14 @@ use crate::guardian::Guardian;
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Change, Journal};
 use crate::lock::{MachineLock, boot_id};
-use crate::monitors::{self, MonitorThread, clock::raw_ns};
+use crate::monitors::{
+    self, MonitorThread,
+    clock::{raw_ns, thread_cpu_ns},
+};
 use crate::root::SysRoot;
 use crate::runner::{self, Ended, Setting as RunSetting};
 use crate::settings::{self, Settings};
-use crate::strays;
+use crate::strays::Trials;
 use kdyno_model::{
     BoxFacts, ClockKind, FailReason, Measurement, MonitorOverhead, Outcome, Preparation, Recovery,
     SeriesSet, Stage, Testbox, TestboxError, Trial, Window,
@@ -92,10 +95,12 @@ impl LocalTestbox {
                 };
                 crate::sys::set_up_child(&mut command, setup);
                 let joined = command.status();
-                cgroups.remove()?;
-                joined
+                // What stays is in the journal, and removed with it.
+                let removed = cgroups.remove().err().map(|error| error.to_string());
+                let refused = joined
                     .err()
-                    .map(|error| format!("a process cannot join one: {error}"))
+                    .map(|error| format!("a process cannot join one: {error}"));
+                refused.or(removed)
             }
             Err(error) => Some(error.to_string()),
         };
@@ -137,6 +142,13 @@ impl LocalTestbox {
         let (watchers, lost) = monitors::available(&trial.work.monitors, &options.root)?;
         notes.extend(lost);
         let held = self.held()?;
+        if !held.guardian.is_alive() {
+            notes.push("the guardian was gone and was started anew".to_owned());
+            held.guardian = Guardian::start(&options.program, &held.journal, &held.lock)?;
+        }
+        held.journal.note(&Change::Run {
+            run: run.to_owned(),
+        })?;
         let mut cgroups = match &held.no_cgroup {
             None => make_cgroups(&options.root, &format!("kdyno-{run}"), &mut held.journal)?,
             Some(why) => {
@@ -159,17 +171,25 @@ impl LocalTestbox {
             run,
             program: &options.program,
             cgroups: &cgroups,
-            journal: &held.journal,
+            guardian: &held.guardian,
             interrupt: options.interrupt.as_ref(),
             raw_dir,
         };
+        let runner_cpu_ns = thread_cpu_ns();
         let ended = runner::run_rounds(&setting, start_raw_ns);
         let end_raw_ns = raw_ns();
-        let (series, overhead, lost) =
+        let runner_cpu_ns = thread_cpu_ns().saturating_sub(runner_cpu_ns);
+        let (series, mut overhead, lost) =
             watch.map_or_else(|| Ok(Default::default()), MonitorThread::stop)?;
         notes.extend(lost);
+        overhead.runner_cpu_ns = runner_cpu_ns;
         let killed = cgroups.oom_kills().unwrap_or_default() > 0;
-        let left = strays::end_all(run, 0).len().max(cgroups.remove()?);
+        let members = cgroups.remove().unwrap_or_else(|error| {
+            // It is in the journal, which removes it at the end.
+            notes.push(format!("the cgroup stays for now: {error}"));
+            0
+        });
+        let left = Trials::of_run(run).end().len().max(members);
         if left > 0 {
             notes.push(format!(
                 "{left} processes that the program left behind were ended"
@@ -274,7 +294,7 @@ impl Testbox for LocalTestbox {
         }
         let session = preparation.session.unwrap_or_default();
         let journal = Journal::begin(state_dir, session, boot)?;
-        let guardian = Guardian::start(&self.options.program, journal.path(), &lock)?;
+        let guardian = Guardian::start(&self.options.program, &journal, &lock)?;
         let settings = Settings::default();
         self.held = Some(Held {
             lock,
@@ -335,7 +355,7 @@ impl Testbox for LocalTestbox {
         let boot = boot_id(&self.options.root);
         match self.held.take() {
             Some(held) => {
-                let recovery = journal::undo(held.journal.path(), boot.as_ref())?;
+                let recovery = journal::undo(held.journal.path(), boot.as_ref(), None)?;
                 held.guardian.dismiss();
                 drop(held.lock);
                 Ok(recovery)

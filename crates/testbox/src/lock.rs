@@ -29,7 +29,14 @@ pub fn state_dir() -> PathBuf {
     }
 }
 
-const SYSTEM_DIR: &str = "/run/kdyno";
+/// Where root's state is.
+pub(crate) const SYSTEM_DIR: &str = "/run/kdyno";
+
+/// Whether a dead run of root left a journal that we, not being root, cannot undo.
+#[must_use]
+pub fn root_has_something_to_restore() -> bool {
+    sys::effective_user() != 0 && crate::journal::is_waiting(Path::new(SYSTEM_DIR))
+}
 
 /// The machine is ours as long as this lives, and as long as the guardian that inherited it.
 #[derive(Debug)]
@@ -37,8 +44,6 @@ pub(crate) struct MachineLock {
     file: File,
     /// Whether nobody else holds it: false only where `force` overrode a holder.
     pub exclusive: bool,
-    /// The lock that root's runs take, held beside a user's own.
-    _system: Option<File>,
 }
 
 impl MachineLock {
@@ -58,14 +63,12 @@ impl MachineLock {
             .open(&path)
             .map_err(|error| TestboxError::at(&path, error))?;
         let exclusive = acquire(&file, &path, force)?;
-        let system = system_lock(state_dir, force)?;
-        let lock = Self {
-            file,
-            exclusive,
-            _system: system,
-        };
-        lock.write_pid()
-            .map_err(|error| TestboxError::at(&path, error))?;
+        look_at_system_lock(state_dir, force)?;
+        let lock = Self { file, exclusive };
+        if exclusive {
+            lock.write_pid()
+                .map_err(|error| TestboxError::at(&path, error))?;
+        }
         Ok(lock)
     }
 
@@ -104,17 +107,17 @@ fn make_state_dir(dir: &Path) -> Result<(), TestboxError> {
     Ok(())
 }
 
-/// A user's run and root's run disturb each other as well.
-fn system_lock(state_dir: &Path, force: bool) -> Result<Option<File>, TestboxError> {
-    let path = Path::new(SYSTEM_DIR).join("lock");
+/// A user's run and root's run disturb each other as well. It is only looked at and not held: a
+/// user must not keep root from the machine.
+fn look_at_system_lock(state_dir: &Path, force: bool) -> Result<(), TestboxError> {
     if state_dir.starts_with(SYSTEM_DIR) || std::env::var_os("KDYNO_RUNTIME_DIR").is_some() {
-        return Ok(None);
+        return Ok(());
     }
-    let Ok(file) = File::open(&path) else {
-        return Ok(None);
-    };
-    acquire(&file, &path, force)?;
-    Ok(Some(file))
+    let path = Path::new(SYSTEM_DIR).join("lock");
+    match File::open(&path) {
+        Ok(file) => acquire(&file, &path, force).map(drop),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Takes a lock; `false` when somebody holds it and `force` says to go on.

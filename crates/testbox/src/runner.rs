@@ -4,13 +4,15 @@
 //! files, and we sleep in one poll.
 
 use crate::cgroup::TrialCgroups;
+use crate::guardian::Guardian;
 use crate::interrupt::Interrupt;
-use crate::journal::Journal;
 use crate::monitors::clock::raw_ns;
 use crate::strays::RUN_VARIABLE;
 use crate::sys::{self, ChildSetup, StartStamp, Waited};
+use kdyno_job::value;
 use kdyno_model::{Command as WorkCommand, FailReason, Outcome, Round, Stage, TestboxError, Work};
 use std::fs::{File, OpenOptions};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -26,7 +28,7 @@ pub(crate) struct Setting<'a> {
     /// kdyno itself, for its own workloads.
     pub program: &'a Path,
     pub cgroups: &'a TrialCgroups,
-    pub journal: &'a Journal,
+    pub guardian: &'a Guardian,
     pub interrupt: Option<&'a Interrupt>,
     /// Where raw output goes.
     pub raw_dir: &'a Path,
@@ -178,7 +180,7 @@ fn command_of(setting: &Setting<'_>, started: &StartStamp) -> Result<Command, Te
         }
         WorkCommand::Workload(words) => {
             let mut command = Command::new(setting.program);
-            command.arg("workload").args(words);
+            command.arg0("kdyno").arg("workload").args(words);
             command
         }
     };
@@ -188,26 +190,22 @@ fn command_of(setting: &Setting<'_>, started: &StartStamp) -> Result<Command, Te
     if let Some(directory) = &work.directory {
         command.current_dir(directory);
     }
+    let guardian = setting
+        .guardian
+        .line()
+        .map_err(|error| TestboxError::new(format!("the guardian: {error}")))?;
     let setup = ChildSetup {
         cgroups: setting.cgroups.joiners()?,
-        cpus: work.affinity.as_deref().map(cpus_in).unwrap_or_default(),
-        journal: Some(setting.journal.for_child(setting.run)?),
+        cpus: work
+            .affinity
+            .as_deref()
+            .and_then(|list| value::cpus(list).ok())
+            .unwrap_or_default(),
+        guardian: Some(guardian),
         started: Some(started.clone()),
     };
     sys::set_up_child(&mut command, setup);
     Ok(command)
-}
-
-/// The numbers of a CPU list that was checked when the job was read.
-fn cpus_in(list: &str) -> Vec<usize> {
-    let number = |text: &str| text.trim().parse::<usize>().ok();
-    list.split(',')
-        .filter_map(|part| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            Some(number(first)?..=number(last)?)
-        })
-        .flatten()
-        .collect()
 }
 
 fn not_started(work: &Work, error: &std::io::Error) -> String {
@@ -263,10 +261,5 @@ mod tests {
         assert_eq!(outcome_of(3 << 8), failed(FailReason::ExitCode(3)));
         assert_eq!(outcome_of(9), failed(FailReason::Signal(9)));
         assert_eq!(outcome_of(11 | 0x80), failed(FailReason::Signal(11)));
-    }
-
-    #[test]
-    fn cpu_lists_are_numbers() {
-        assert_eq!(cpus_in("0-2,5"), [0, 1, 2, 5]);
     }
 }

@@ -82,8 +82,7 @@ fn sysctl_path(name: &str) -> String {
 /// The settings of one machine as we have made them.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
-    /// By file: the value as it was found and the one we set.
-    made: BTreeMap<PathBuf, (String, String)>,
+    made: BTreeMap<PathBuf, Made>,
 }
 
 impl Settings {
@@ -102,13 +101,12 @@ impl Settings {
         for setting in wanted {
             files.push((path_of(root, setting)?, value_in(&setting.value)));
         }
+        let unwanted = |path: &PathBuf| files.iter().all(|(wanted, _)| wanted != path);
         let stale: Vec<(PathBuf, String)> = self
             .made
             .iter()
-            .filter(|(path, (found, set))| {
-                found != set && files.iter().all(|(wanted, _)| wanted != *path)
-            })
-            .map(|(path, (found, _))| (path.clone(), found.clone()))
+            .filter(|(path, made)| made.found != made.shown && unwanted(path))
+            .map(|(path, made)| (path.clone(), made.found.clone()))
             .collect();
         for (path, value) in stale.into_iter().chain(files) {
             self.set(&path, &value, journal)?;
@@ -118,31 +116,60 @@ impl Settings {
 
     fn set(&mut self, path: &Path, value: &str, journal: &mut Journal) -> Result<(), TestboxError> {
         let now = read_value(path)?;
-        let found = self
-            .made
-            .get(path)
-            .map_or_else(|| now.clone(), |(found, _)| found.clone());
-        if now != value {
-            let entry = |set: &str| Change::File {
-                path: path.to_owned(),
-                before: found.clone(),
-                set: set.to_owned(),
-            };
-            journal.note(&entry(value))?;
-            std::fs::write(path, value).map_err(|error| cannot_write(path, value, &error))?;
-            let got = read_value(path)?;
-            if got != value {
-                journal.note(&entry(&got))?;
-                return Err(TestboxError::at(
-                    path,
-                    format!("`{value}` was written and `{got}` is there"),
-                )
-                .hint("the kernel could not give that much, or it changes what is written"));
-            }
+        let made = self.made.entry(path.to_owned()).or_insert_with(|| Made {
+            found: now.clone(),
+            written: now.clone(),
+            shown: now.clone(),
+        });
+        if now == value || (now == made.shown && made.written == value) {
+            return Ok(());
         }
-        self.made.insert(path.to_owned(), (found, value.to_owned()));
+        let entry = |made: &Made, set: &str| Change::File {
+            path: path.to_owned(),
+            before: made.found.clone(),
+            set: set.to_owned(),
+        };
+        journal.note(&entry(made, value))?;
+        write_value(path, value).map_err(|error| cannot_write(path, value, &error))?;
+        made.written = value.to_owned();
+        made.shown = read_value(path)?;
+        if made.shown == value {
+            return Ok(());
+        }
+        journal.note(&entry(made, &made.shown))?;
+        if made.shown == now || is_pool(path) {
+            // Half of a setting is none: the next trial must not run with it.
+            let got = std::mem::replace(&mut made.shown, made.found.clone());
+            made.written = made.found.clone();
+            write_value(path, &made.found)
+                .map_err(|error| cannot_write(path, &made.found, &error))?;
+            return Err(TestboxError::at(path, format!("`{value}` was written and `{got}` is there"))
+                .hint("the kernel could not give that much or does not take it; write it as the kernel shows it"));
+        }
+        // Otherwise the kernel has a spelling of its own: `Y` for 1, `0x0007` for y.
         Ok(())
     }
+}
+
+/// A setting as we have made it.
+#[derive(Debug)]
+struct Made {
+    /// The value as it was found.
+    found: String,
+    /// What we wrote last.
+    written: String,
+    /// What the kernel then showed.
+    shown: String,
+}
+
+/// Whether a file is a pool of huge pages, which may give less than was asked for.
+pub(crate) fn is_pool(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "nr_hugepages")
+}
+
+/// Writes a value; an empty one needs a line end, or nothing would be written.
+pub(crate) fn write_value(path: &Path, value: &str) -> std::io::Result<()> {
+    std::fs::write(path, if value.is_empty() { "\n" } else { value })
 }
 
 fn read_value(path: &Path) -> Result<String, TestboxError> {
@@ -306,7 +333,7 @@ mod tests {
             )
             .unwrap();
         std::fs::write(&swappiness, "20\n").unwrap();
-        crate::journal::undo_all(dir.path(), None).unwrap();
+        crate::journal::undo(journal.path(), None, None).unwrap();
         assert_eq!(std::fs::read_to_string(&swappiness).unwrap(), "60");
     }
 
@@ -319,6 +346,20 @@ mod tests {
             .unwrap();
         let text = std::fs::read_to_string(journal.path()).unwrap();
         assert_eq!(text.lines().count(), 1, "{text}");
+    }
+
+    #[test]
+    fn a_pool_goes_back_when_it_is_no_longer_asked_for() {
+        let (dir, root, mut journal) = machine();
+        let pool = dir.path().join("proc/sys/vm/nr_hugepages");
+        std::fs::write(&pool, "3\n").unwrap();
+        let mut settings = Settings::default();
+        settings
+            .make(&root, &[setting("hugepages.default", "5")], &mut journal)
+            .unwrap();
+        assert_eq!(std::fs::read_to_string(&pool).unwrap(), "5");
+        settings.make(&root, &[], &mut journal).unwrap();
+        assert_eq!(std::fs::read_to_string(&pool).unwrap(), "3");
     }
 
     #[test]

@@ -2,52 +2,88 @@
 //! in its environment, so that one that left the process group is found too.
 
 use crate::sys;
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 /// The variable that all processes of a run carry.
 pub(crate) const RUN_VARIABLE: &str = "KDYNO_RUN_ID";
 
-/// How long ended processes are waited for.
-const PATIENCE: Duration = Duration::from_millis(800);
+/// How long the kernel may take to let go of ended processes: freeing hundreds of gigabytes does.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Ends every process of the run and returns those that were there. `leader` is its process
-/// group, which is asked first since that needs no walk.
-pub(crate) fn end_all(run: &str, leader: i32) -> Vec<i32> {
-    let begun = Instant::now();
-    let mut ended = Vec::new();
-    loop {
-        let members = processes_of(run);
-        if members.is_empty() || begun.elapsed() > PATIENCE {
-            return ended;
-        }
-        if members.contains(&leader) {
-            sys::signal_group(leader, libc::SIGKILL);
-        }
-        for pid in members {
-            sys::kill_process(pid);
-            if !ended.contains(&pid) {
-                ended.push(pid);
-            }
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
+/// Whose processes are meant.
+#[derive(Debug, Default)]
+pub(crate) struct Trials {
+    /// Runs, as their processes carry them.
+    pub runs: HashSet<String>,
+    /// The process group of the last program, when it was started so recently that its number
+    /// cannot be somebody else's by now: it holds processes that cleared their environment.
+    pub group: Option<i32>,
 }
 
-/// The living processes that carry the run in their environment.
-pub(crate) fn processes_of(run: &str) -> Vec<i32> {
-    let wanted = format!("{RUN_VARIABLE}={run}").into_bytes();
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| {
-            // A zombie has an empty environment and is nobody to end.
-            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment
-                .split(|byte| *byte == 0)
-                .any(|variable| variable == wanted)
-        })
-        .collect()
+impl Trials {
+    /// Those of one run.
+    pub(crate) fn of_run(run: &str) -> Self {
+        Self {
+            runs: HashSet::from([run.to_owned()]),
+            group: None,
+        }
+    }
+
+    /// Tells every process of these trials to end, in one walk; returns who was there.
+    pub(crate) fn kill(&self) -> Vec<i32> {
+        if let Some(group) = self.group {
+            sys::signal_group(group, libc::SIGKILL);
+        }
+        let members = if self.runs.is_empty() {
+            Vec::new()
+        } else {
+            self.processes()
+        };
+        members.iter().copied().for_each(sys::kill_process);
+        members
+    }
+
+    /// Ends them and waits until they are gone, within the kernel's patience; returns who was
+    /// there. Again and again, since a process may fork while it is killed.
+    pub(crate) fn end(&self) -> Vec<i32> {
+        let begun = Instant::now();
+        let mut ended: Vec<i32> = Vec::new();
+        loop {
+            let members = self.kill();
+            if members.is_empty() || begun.elapsed() > PATIENCE {
+                return ended;
+            }
+            ended.extend(
+                members
+                    .into_iter()
+                    .filter(|pid| !ended.contains(pid))
+                    .collect::<Vec<_>>(),
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The living processes that carry one of the runs in their environment. A zombie's is empty:
+    /// it is nobody to end.
+    fn processes(&self) -> Vec<i32> {
+        let wanted: HashSet<Vec<u8>> = self
+            .runs
+            .iter()
+            .map(|run| format!("{RUN_VARIABLE}={run}").into_bytes())
+            .collect();
+        let Ok(entries) = std::fs::read_dir("/proc") else {
+            return Vec::new();
+        };
+        entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+            .filter(|pid| {
+                let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+                environment
+                    .split(|byte| *byte == 0)
+                    .any(|variable| wanted.contains(variable))
+            })
+            .collect()
+    }
 }

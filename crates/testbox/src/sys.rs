@@ -22,9 +22,9 @@ pub(crate) struct ChildSetup {
     /// `cgroup.procs` files to join, opened for writing.
     pub cgroups: Vec<File>,
     /// CPUs to be bound to.
-    pub cpus: Vec<usize>,
-    /// The journal, and the text around the pid with which the process enters itself.
-    pub journal: Option<(File, Vec<u8>, Vec<u8>)>,
+    pub cpus: Vec<u32>,
+    /// Where it tells its process group, for the guardian.
+    pub guardian: Option<OwnedFd>,
     /// Where it notes the moment in which it is set up and about to become the program.
     pub started: Option<StartStamp>,
 }
@@ -92,43 +92,63 @@ pub(crate) enum Waited {
     TimedOut,
 }
 
-/// Makes the command set itself up: own process group, entered in the journal, in its cgroups,
-/// on its CPUs. A cgroup that cannot be joined fails the start.
+/// Makes the command set itself up: it ends with us, has a process group of its own that the
+/// guardian knows, is in its cgroups and on its CPUs. A cgroup that cannot be joined fails the
+/// start.
 pub(crate) fn set_up_child(command: &mut Command, setup: ChildSetup) {
+    let cpus = CpuMask::of(&setup.cpus);
+    let parent = std::process::id();
     let hook = move || {
+        end_with(parent)?;
         // SAFETY: setpgid on ourselves.
         check(unsafe { libc::setpgid(0, 0) })?;
-        if let Some((journal, before, after)) = &setup.journal {
-            enter_journal(journal.as_raw_fd(), before, after)?;
+        if let Some(guardian) = &setup.guardian {
+            tell_group(guardian.as_raw_fd());
         }
         for cgroup in &setup.cgroups {
             write_all(cgroup.as_raw_fd(), b"0\n")?;
         }
-        bind_to(&setup.cpus)?;
+        cpus.bind()?;
         if let Some(started) = &setup.started {
             started.note();
         }
         Ok(())
     };
-    // SAFETY: the hook makes only async-signal-safe calls (setpgid, getpid, write,
-    // sched_setaffinity, clock_gettime) and allocates nothing, so it may run between fork and exec.
+    // SAFETY: the hook makes only async-signal-safe calls (prctl, getppid, setpgid, getpid,
+    // signal, write, sched_setaffinity, clock_gettime) and allocates nothing, so it may run between fork and exec.
     unsafe { command.pre_exec(hook) };
 }
 
-/// Lets a helper outlive us: a session of its own, deaf to the terminal's signals.
-pub(crate) fn detach(command: &mut Command) {
-    let hook = || {
-        // SAFETY: setsid and signal are async-signal-safe and touch no memory of ours.
+/// Lets a helper outlive us: a session of its own, deaf to the terminal's signals, with the
+/// descriptors `kept` inherited.
+pub(crate) fn detach(command: &mut Command, kept: Vec<File>) {
+    let hook = move || {
+        // SAFETY: setsid, signal and fcntl are async-signal-safe and touch no memory of ours.
         unsafe {
             check(libc::setsid())?;
             for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
                 libc::signal(signal, libc::SIG_IGN);
+            }
+            for file in &kept {
+                check(libc::fcntl(file.as_raw_fd(), libc::F_SETFD, 0))?;
             }
         }
         Ok(())
     };
     // SAFETY: as said inside the hook.
     unsafe { command.pre_exec(hook) };
+}
+
+/// The kernel ends us when our parent ends: between fork and exec nothing else would know of us.
+fn end_with(parent: u32) -> io::Result<()> {
+    // SAFETY: prctl with a signal number; getppid always succeeds.
+    unsafe {
+        check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+        if u32::try_from(libc::getppid()) != Ok(parent) {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+    }
+    Ok(())
 }
 
 fn check(result: libc::c_int) -> io::Result<()> {
@@ -149,49 +169,54 @@ fn write_all(fd: RawFd, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// One write, so that the line is whole: `before`, our pid, `after`. On the stack, since nothing
-/// may be allocated here.
-fn enter_journal(fd: RawFd, before: &[u8], after: &[u8]) -> io::Result<()> {
+/// Tells the guardian our pid, which is our group: decimal, a line, in one write. On the stack,
+/// since nothing may be allocated here. A guardian that is gone is replaced before the next
+/// trial; its broken pipe must not end us.
+fn tell_group(fd: RawFd) {
     // SAFETY: getpid always succeeds.
     let mut pid = unsafe { libc::getpid() };
-    let mut line = [0u8; 256];
-    let mut digits = [0u8; 12];
-    let mut count = 0;
+    let mut line = [b'\n'; 12];
+    let mut first = line.len() - 1;
     loop {
-        digits[count] = b'0' + u8::try_from(pid % 10).unwrap_or(0);
+        first -= 1;
+        line[first] = b'0' + u8::try_from(pid % 10).unwrap_or(0);
         pid /= 10;
-        count += 1;
         if pid == 0 {
             break;
         }
     }
-    let reversed = digits[..count].iter().rev();
-    let text = before.iter().chain(reversed).chain(after);
-    let mut length = 0;
-    for (slot, byte) in line.iter_mut().zip(text) {
-        *slot = *byte;
-        length += 1;
-    }
-    write_all(fd, &line[..length])
+    // SAFETY: signal takes numbers; the default is what a program starts with.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    let _ = write_all(fd, &line[first..]);
+    // SAFETY: as above.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
-fn bind_to(cpus: &[usize]) -> io::Result<()> {
-    if cpus.is_empty() {
-        return Ok(());
-    }
-    // SAFETY: an all-zero cpu_set_t is the empty set; CPU_SET stays inside it for the numbers
-    // below its size, which are checked; the call reads as many bytes as it is told.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        let most = 8 * size_of::<libc::cpu_set_t>();
-        for cpu in cpus.iter().copied().filter(|cpu| *cpu < most) {
-            libc::CPU_SET(cpu, &mut set);
+/// A set of CPUs as the kernel reads it, of any size.
+struct CpuMask(Vec<u64>);
+
+impl CpuMask {
+    fn of(cpus: &[u32]) -> Self {
+        let mut words = Vec::new();
+        for cpu in cpus {
+            let (word, bit) = (*cpu as usize / 64, cpu % 64);
+            if words.len() <= word {
+                words.resize(word + 1, 0);
+            }
+            words[word] |= 1 << bit;
         }
-        check(libc::sched_setaffinity(
-            0,
-            size_of::<libc::cpu_set_t>(),
-            &raw const set,
-        ))
+        Self(words)
+    }
+
+    /// Binds the calling process; the empty set binds to nothing.
+    fn bind(&self) -> io::Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the call reads as many bytes as it is told, and the words are that long.
+        check(unsafe {
+            libc::sched_setaffinity(0, size_of_val(self.0.as_slice()), self.0.as_ptr().cast())
+        })
     }
 }
 

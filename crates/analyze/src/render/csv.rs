@@ -1,20 +1,39 @@
 //! The comparison as comma-separated values in long form: one line per metric and variant.
 //!
-//! Quoted as RFC 4180 has it, with numbers that read back exactly. What is missing is empty.
-//! A failure is a line too: its mean is the share of failed runs in percent.
+//! Quoted as RFC 4180 has it, but lines end in a line feed alone, since awk and diff take a
+//! carriage return for a part of the last field. Numbers read back exactly. What is missing is
+//! empty. A failure is a line too, without a role: its mean is the share of failed runs in
+//! percent.
 
 use crate::comparison::{CaseTable, Cell, Column, Comparison, FailureCell, FailureRow, Row};
 use crate::number::exact;
-use kdyno_model::Better;
+use kdyno_model::{Better, Role};
 use kdyno_stats::{Change, change::failure_percent};
 
-const HEADER: &str = "case,testbox,metric,unit,better,variant,n,boots,mean,median,stddev,change,\
-                      change_kind,values";
+const FIELDS: usize = 16;
+const HEADER: [&str; FIELDS] = [
+    "case",
+    "case_id",
+    "testbox",
+    "metric",
+    "unit",
+    "better",
+    "role",
+    "variant",
+    "n",
+    "boots",
+    "mean",
+    "median",
+    "stddev",
+    "change",
+    "change_kind",
+    "values",
+];
 
 /// A header line, then one line per table, row and column that has figures.
 #[must_use]
 pub fn render(comparison: &Comparison) -> String {
-    let mut out = format!("{HEADER}\r\n");
+    let mut out = record(&HEADER.map(str::to_owned));
     for table in &comparison.tables {
         for row in table.rows() {
             for (cell, column) in row.cells.iter().zip(&comparison.columns) {
@@ -32,22 +51,24 @@ pub fn render(comparison: &Comparison) -> String {
     out
 }
 
-fn metric_fields(table: &CaseTable, row: &Row, column: &Column, cell: &Cell) -> [String; 14] {
+fn metric_fields(table: &CaseTable, row: &Row, column: &Column, cell: &Cell) -> [String; FIELDS] {
     let (change, kind) = match cell.change {
         Some(Change::Percent(percent)) => (exact(percent), "percent"),
         Some(Change::Absolute(difference)) => (exact(difference), "absolute"),
         None => (String::new(), ""),
     };
-    let values: Vec<String> = cell.values.iter().map(|value| exact(*value)).collect();
+    let values: Vec<String> = cell.values().into_iter().map(exact).collect();
     [
         table.case.name(),
+        table.case.id.to_string(),
         table.testbox.clone(),
         row.metric.to_string(),
         row.unit.as_str().to_owned(),
         better_word(row.better).to_owned(),
+        role_word(row.role).to_owned(),
         column.name.to_string(),
-        cell.values.len().to_string(),
-        known(cell.boots.len()),
+        cell.n().to_string(),
+        known(cell.boots().len()),
         exact(cell.summary.mean),
         exact(cell.summary.median),
         cell.summary.sample_sd.map(exact).unwrap_or_default(),
@@ -62,7 +83,7 @@ fn failure_fields(
     row: &FailureRow,
     column: &Column,
     cell: &FailureCell,
-) -> [String; 14] {
+) -> [String; FIELDS] {
     let difference = cell.difference.map(exact).unwrap_or_default();
     let kind = if difference.is_empty() {
         ""
@@ -71,10 +92,12 @@ fn failure_fields(
     };
     [
         table.case.name(),
+        table.case.id.to_string(),
         table.testbox.clone(),
         row.name.clone(),
         "%".to_owned(),
         better_word(Better::Lower).to_owned(),
+        String::new(),
         column.name.to_string(),
         cell.runs.to_string(),
         String::new(),
@@ -97,6 +120,14 @@ pub(super) fn better_word(better: Better) -> &'static str {
     }
 }
 
+pub(super) fn role_word(role: Role) -> &'static str {
+    match role {
+        Role::Headline => "headline",
+        Role::Program => "program",
+        Role::Diagnostic => "diagnostic",
+    }
+}
+
 /// A number of boots; empty when they are not known.
 fn known(boots: usize) -> String {
     if boots == 0 {
@@ -106,9 +137,9 @@ fn known(boots: usize) -> String {
     }
 }
 
-fn record(fields: &[String]) -> String {
+fn record(fields: &[String; FIELDS]) -> String {
     let quoted: Vec<String> = fields.iter().map(|field| quote(field)).collect();
-    format!("{}\r\n", quoted.join(","))
+    format!("{}\n", quoted.join(","))
 }
 
 fn quote(field: &str) -> String {

@@ -1,4 +1,5 @@
-//! Cells that several renderers share: values, spreads and cut titles, as LKP prints them.
+//! Cells that several renderers share: values and spreads as LKP prints them, and titles that a
+//! table can hold whatever somebody called a variant or a testbox.
 
 use crate::comparison::Cell;
 use crate::number::{general, general_signed};
@@ -44,7 +45,54 @@ pub(super) fn mean_and_spread(cell: &Cell) -> (f64, Option<f64>) {
     (cell.summary.mean, cell.summary.relative_spread())
 }
 
+/// A text in which each control character is U+FFFD, so that a name can neither end a line nor
+/// command the terminal.
+pub(super) fn printable(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    text.chars().map(shown).collect()
+}
+
 /// The first `width` characters of a title.
 pub(super) fn cut(title: &str, width: usize) -> String {
-    title.chars().take(width).collect()
+    printable(title).chars().take(width).collect()
+}
+
+/// A title with at most 60 characters; what is left out of a longer one is its middle, since
+/// commands begin alike and differ in their last options.
+pub(super) fn shortened(title: &str) -> String {
+    const HEAD: usize = 28;
+    const TAIL: usize = 29;
+    const GAP: &str = "...";
+    let title = printable(title);
+    let length = title.chars().count();
+    if length <= HEAD + GAP.len() + TAIL {
+        return title;
+    }
+    let head = title.chars().take(HEAD);
+    let tail = title.chars().skip(length - TAIL);
+    head.chain(GAP.chars()).chain(tail).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_replaced() {
+        let (name, shown) = (
+            "a\n\u{1b}[2J\u{9b}\tb \u{e9}",
+            "a\u{fffd}\u{fffd}[2J\u{fffd}\u{fffd}b \u{e9}",
+        );
+        assert_eq!(printable(name), shown);
+        assert_eq!(shortened(name), shown);
+        assert_eq!(cut(name, 3), "a\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn only_what_is_longer_than_sixty_is_shortened() {
+        let sixty = "\u{e9}".repeat(60);
+        assert_eq!(shortened(&sixty), sixty);
+        let long = shortened(&format!("{}{}", "a".repeat(200), "b".repeat(100)));
+        assert_eq!(long, format!("{}...{}", "a".repeat(28), "b".repeat(29)));
+    }
 }

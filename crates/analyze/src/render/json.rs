@@ -3,9 +3,8 @@
 //! The shape is written out here and not derived from the data types, so that an inner change
 //! cannot silently alter what others read. A number that is missing is `null`.
 
-use super::csv::better_word;
+use super::csv::{better_word, role_word};
 use crate::comparison::{CaseTable, Cell, Column, Comparison, Counts, FailureRow, Row};
-use kdyno_model::Role;
 use kdyno_stats::Change;
 use serde_json::{Value, json};
 
@@ -70,11 +69,6 @@ fn failure(row: &FailureRow, columns: &[Column]) -> Value {
 }
 
 fn metric(row: &Row, columns: &[Column]) -> Value {
-    let role = match row.role {
-        Role::Headline => "headline",
-        Role::Program => "program",
-        Role::Diagnostic => "diagnostic",
-    };
     let cells = row
         .cells
         .iter()
@@ -84,7 +78,7 @@ fn metric(row: &Row, columns: &[Column]) -> Value {
         "metric": row.metric,
         "unit": row.unit,
         "better": better_word(row.better),
-        "role": role,
+        "role": role_word(row.role),
         "cells": cells.collect::<Vec<_>>(),
         "notes": row.notes,
     })
@@ -97,8 +91,8 @@ fn figures(cell: &Cell, column: &Column) -> Value {
     });
     json!({
         "variant": column.name,
-        "n": cell.values.len(),
-        "boots": known(cell.boots.len()),
+        "n": cell.n(),
+        "boots": known(cell.boots().len()),
         "mean": cell.summary.mean,
         "median": cell.summary.median,
         "min": cell.summary.min,
@@ -106,6 +100,6 @@ fn figures(cell: &Cell, column: &Column) -> Value {
         "stddev": cell.summary.sample_sd,
         "change": change,
         "moved": cell.moved,
-        "values": cell.values,
+        "values": cell.values(),
     })
 }

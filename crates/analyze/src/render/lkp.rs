@@ -8,7 +8,7 @@
 mod corpus_tests;
 
 use super::PERCENT_CHANGE;
-use super::figure::{amount_text, cut, mean_and_spread, spread_text, value_text};
+use super::figure::{amount_text, cut, mean_and_spread, printable, spread_text, value_text};
 use crate::comparison::{CaseTable, Cell, Column, Comparison, FailureCell, Row};
 use kdyno_stats::Change;
 use std::fmt::Write;
@@ -38,8 +38,9 @@ pub fn render(comparison: &Comparison, options: &LkpOptions<'_>) -> String {
     for (place, table) in comparison.tables.iter().enumerate() {
         if place > 0 {
             let stars = "*".repeat(SEPARATOR);
+            let testbox = printable(&table.testbox);
             // Writing to a String cannot fail.
-            let _ = write!(out, "\n\n{stars}\n{}\n", table.testbox);
+            let _ = write!(out, "\n\n{stars}\n{testbox}\n");
         }
         out.push_str(&parameters(table));
         out.push_str(&axis(options, &comparison.columns));
@@ -54,7 +55,7 @@ fn parameters(table: &CaseTable) -> String {
     format!(
         "{}\ntestcase/testparams/testbox:\n  {}\n\n",
         "=".repeat(BLOCK_RULE),
-        table.name()
+        printable(&table.name())
     )
 }
 
@@ -62,9 +63,10 @@ fn parameters(table: &CaseTable) -> String {
 pub(super) fn axis(options: &LkpOptions<'_>, columns: &[Column]) -> String {
     let mut out = format!("{}: \n", options.axis);
     for column in columns {
-        let _ = match &column.description {
-            Some(description) => writeln!(out, "  {} (\"{description}\")", column.name),
-            None => writeln!(out, "  {}", column.name),
+        let name = printable(column.name.as_str());
+        let _ = match column.description.as_deref().map(printable) {
+            Some(description) => writeln!(out, "  {name} (\"{description}\")"),
+            None => writeln!(out, "  {name}"),
         };
     }
     out.push('\n');
@@ -206,7 +208,7 @@ pub(super) fn notes(comparison: &Comparison) -> String {
         if out.is_empty() {
             out.push('\n');
         }
-        let _ = writeln!(out, "note: {note}");
+        let _ = writeln!(out, "note: {}", printable(&note));
     }
     out
 }

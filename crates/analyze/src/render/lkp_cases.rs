@@ -3,7 +3,8 @@
 //! The metric stands on the GEO-MEAN row behind the cases. Shares and names that end in `%` get
 //! no such row: percentages are not averaged over cases.
 
-use super::figure::{amount_text, cut, mean_and_spread, spread_text, value_text};
+use super::CHANGE;
+use super::figure::{amount_text, cut, mean_and_spread, printable, spread_text, value_text};
 use super::lkp::{LkpOptions, axis, notes};
 use crate::comparison::{CaseTable, Cell, Column, Comparison, Row};
 use kdyno_model::MetricName;
@@ -60,7 +61,7 @@ fn block(comparison: &Comparison, metric: &MetricName, rows: CaseRows<'_>) -> St
             }
             out.push_str(&value_cell(cell.as_ref().map(mean_and_spread)));
         }
-        let _ = writeln!(out, "  {}", table.name());
+        let _ = writeln!(out, "  {}", printable(&table.name()));
     }
     let rows: Vec<&Row> = rows.into_iter().map(|(_, row)| row).collect();
     let columns = comparison.columns.len();
@@ -95,7 +96,7 @@ fn titles(columns: &[Column]) -> String {
         let _ = write!(names, "{name:<width$}{gap}");
         let _ = write!(rules, "{}{gap}", "-".repeat(width));
     }
-    let headings = "      change         %stddev".repeat(later);
+    let headings = format!("{CHANGE:>12}         %stddev").repeat(later);
     let pointers = format!(
         "             \\  {}",
         "        |                \\  ".repeat(later)

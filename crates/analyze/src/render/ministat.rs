@@ -2,6 +2,7 @@
 //!
 //! Rows only; no plot and no test.
 
+use super::figure::printable;
 use crate::number::general;
 use kdyno_stats::Summary;
 use std::fmt::Write;
@@ -51,7 +52,7 @@ pub fn stat(sets: &[(&str, &[f64])]) -> Result<String, StatError> {
             name: (*name).to_owned(),
         })?;
         // Writing to a String cannot fail.
-        let _ = writeln!(legend, "{symbol} {name}");
+        let _ = writeln!(legend, "{symbol} {}", printable(name));
         rows.push_str(&row(symbol, &summary));
     }
     Ok(legend + &rows)

@@ -15,3 +15,5 @@ pub mod text;
 /// Heading of every column of changes; the formula is
 /// [`kdyno_stats::change::percent_change`].
 pub(crate) const PERCENT_CHANGE: &str = "%change";
+/// The same in the table of case rows, where each change has its percent sign beside it.
+pub(crate) const CHANGE: &str = "change";

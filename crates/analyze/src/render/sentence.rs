@@ -1,17 +1,21 @@
 //! One plain sentence per headline metric and column.
 //!
 //! A sentence says what the means are and how many runs and boots stand behind them. It claims
-//! no verdict, and that nothing stood out is never said to mean that nothing changed.
+//! no verdict, and that nothing stood out is never said to mean that nothing changed. A single
+//! run on a side has no spread that a difference could be held against, so that only the figures
+//! are stated then.
 
+use super::figure::{printable, shortened};
 use crate::compare::runs;
 use crate::comparison::{Cell, Column, Row};
-use crate::number::general;
+use crate::number::{general, plain};
 use kdyno_model::Better;
 use kdyno_stats::Change;
 
 /// The sentence for the column at `place` against the first; `None` when there is no such column.
 pub(super) fn sentence(row: &Row, columns: &[Column], place: usize) -> Option<String> {
-    let (base_name, name) = (&columns.first()?.name, &columns.get(place)?.name);
+    let base_name = shortened(columns.first()?.name.as_str());
+    let name = shortened(columns.get(place)?.name.as_str());
     let metric = &row.metric;
     let cell = row.cells.get(place).and_then(Option::as_ref);
     let Some(base) = row.base() else {
@@ -29,6 +33,10 @@ pub(super) fn sentence(row: &Row, columns: &[Column], place: usize) -> Option<St
             "{metric} of {name} and {base_name}: not compared, see the notes"
         ));
     };
+    if cell.n() < 2 || base.n() < 2 {
+        let figures = single_runs(cell, base, row);
+        return Some(format!("{metric} of {name} and {base_name}: {figures}"));
+    }
     let grounds = grounds(cell, base);
     if !cell.moved {
         return Some(format!(
@@ -48,6 +56,27 @@ pub(super) fn sentence(row: &Row, columns: &[Column], place: usize) -> Option<St
     ))
 }
 
+/// The figures of two sides, one of which was measured once.
+fn single_runs(cell: &Cell, base: &Cell, row: &Row) -> String {
+    let unit = printable(row.unit.as_str());
+    let figure = |cell: &Cell| {
+        let figure = format!("{} {unit}", plain(cell.summary.mean));
+        figure.trim_end().to_owned()
+    };
+    let source = |cell: &Cell| match cell.n() {
+        1 => "one run".to_owned(),
+        n => format!("mean of {}", runs(n)),
+    };
+    let (own, of_base) = (figure(cell), figure(base));
+    let figures = if cell.n() == base.n() {
+        format!("measured once each: {own} against {of_base}")
+    } else {
+        let (source, of_source) = (source(cell), source(base));
+        format!("{own} ({source}) against {of_base} ({of_source})")
+    };
+    format!("{figures}; no difference can be told from one run")
+}
+
 /// How large a change is, without its sign.
 fn amount(change: Change, row: &Row) -> String {
     let size = match change.amount().abs() {
@@ -59,24 +88,22 @@ fn amount(change: Change, row: &Row) -> String {
         Change::Absolute(_) if row.metric.changes_absolutely() => {
             format!("{size} percentage points")
         }
-        Change::Absolute(_) => format!("{size} {}", row.unit.as_str())
+        Change::Absolute(_) => format!("{size} {}", printable(row.unit.as_str()))
             .trim_end()
             .to_owned(),
     }
 }
 
-/// Runs and boots behind two cells, and whether their ranges overlap.
+/// Runs and boots behind two cells of several runs, and whether their ranges overlap.
 fn grounds(cell: &Cell, base: &Cell) -> String {
-    let (n, base_n) = (cell.values.len(), base.values.len());
-    let means = match (n, base_n) {
-        (1, 1) => "one run each".to_owned(),
-        _ if n == base_n => format!("means of {} each", runs(n)),
-        _ => format!("means of {} against {}", runs(n), runs(base_n)),
+    let (n, base_n) = (cell.n(), base.n());
+    let means = if n == base_n {
+        format!("means of {} each", runs(n))
+    } else {
+        format!("means of {} against {}", runs(n), runs(base_n))
     };
-    let boots = boots(cell.boots.union(&base.boots).count());
-    let ranges = if n < 2 || base_n < 2 {
-        "the spread of a single run is unknown"
-    } else if cell.summary.min > base.summary.max || cell.summary.max < base.summary.min {
+    let boots = boots(cell.boots().union(&base.boots()).count());
+    let ranges = if cell.summary.min > base.summary.max || cell.summary.max < base.summary.min {
         "the runs' ranges do not overlap"
     } else {
         "the runs' ranges overlap"

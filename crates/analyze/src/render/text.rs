@@ -1,10 +1,11 @@
 //! The table for people at a terminal: sentences first, then figures with their number of runs.
 //!
 //! More than two columns are shown as pairs with the first, so that lines stay short whatever
-//! the number of variants. Names of metrics are never cut. No verdict is claimed.
+//! the number of variants. Names of metrics are never cut; long names of variants are, and stand
+//! whole in CSV and JSON. No verdict is claimed.
 
 use super::PERCENT_CHANGE;
-use super::figure::{cut, mean_and_spread, spread_text, value_text};
+use super::figure::{cut, mean_and_spread, printable, shortened, spread_text, value_text};
 use super::sentence::{boots, sentence};
 use crate::compare::runs;
 use crate::comparison::{
@@ -13,6 +14,7 @@ use crate::comparison::{
 use crate::number::{general, general_signed};
 use kdyno_model::Better;
 use kdyno_stats::Change;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -38,7 +40,7 @@ pub fn render(comparison: &Comparison) -> String {
     }
     let notes = comparison.notes.iter();
     let notes: String = notes
-        .map(|note| wrapped(&format!("note: {note}")))
+        .map(|note| wrapped(&format!("note: {}", with_titles(note, &comparison.columns))))
         .collect();
     out.push_str(&after_blank_line(&notes));
     out
@@ -79,7 +81,7 @@ fn section(table: &CaseTable, columns: &[Column]) -> String {
         }
     }
     out.push_str(&hidden(table.hidden));
-    out.push_str(&notes(table));
+    out.push_str(&notes(table, columns));
     out
 }
 
@@ -117,21 +119,14 @@ fn hidden(metrics: usize) -> String {
 
 /// The case, then each column with its runs and boots.
 fn heading(table: &CaseTable, columns: &[Column]) -> String {
-    let mut out = format!("{}\n", table.name());
-    let width = columns
-        .iter()
-        .map(|c| c.name.as_str().chars().count())
-        .max()
-        .unwrap_or(0);
-    for (column, counts) in columns.iter().zip(&table.counts) {
-        let _ = write!(
-            out,
-            "  {:<width$}  {}",
-            column.name.as_str(),
-            counted(counts)
-        );
+    let mut out = format!("{}\n", printable(&table.name()));
+    let names: Vec<String> = columns.iter().map(|c| shortened(c.name.as_str())).collect();
+    let widths = names.iter().map(|name| name.chars().count());
+    let width = widths.max().unwrap_or(0);
+    for ((column, name), counts) in columns.iter().zip(&names).zip(&table.counts) {
+        let _ = write!(out, "  {name:<width$}  {}", counted(counts));
         if let Some(description) = &column.description {
-            let _ = write!(out, "  {description}");
+            let _ = write!(out, "  {}", printable(description));
         }
         out.push('\n');
     }
@@ -159,7 +154,8 @@ fn failure(row: &FailureRow, columns: &[Column]) -> String {
         .iter()
         .zip(columns)
         .map(|(cell, column)| {
-            let share = format!("{} {} of {}", column.name, cell.failed, runs_of(cell.runs));
+            let name = shortened(column.name.as_str());
+            let share = format!("{name} {} of {}", cell.failed, runs_of(cell.runs));
             match cell.difference {
                 Some(points) => format!("{share} ({points:+.0} percentage points)"),
                 None => share,
@@ -223,7 +219,7 @@ fn figure_line(row: &Row, places: &[usize]) -> String {
         .into_iter()
         .filter(|part| !part.is_empty())
         .collect();
-    let _ = write!(out, "  {}  {}", row.metric, meaning.join(", "));
+    let _ = write!(out, "  {}  {}", row.metric, printable(&meaning.join(", ")));
     format!("{}\n", out.trim_end())
 }
 
@@ -235,7 +231,7 @@ fn figure(cell: &Cell) -> String {
         value_text(mean)
     };
     let spread = spread_text(spread.map(f64::abs));
-    format!("{value:>10}{spread}{:>4}", cell.values.len())
+    format!("{value:>10}{spread}{:>4}", cell.n())
 }
 
 /// A change with its percent sign; a difference has a blank in its place.
@@ -254,10 +250,10 @@ fn change_text(change: Change) -> String {
 }
 
 /// Notes of the table, then those of its rows by what they say.
-fn notes(table: &CaseTable) -> String {
+fn notes(table: &CaseTable, columns: &[Column]) -> String {
     let mut out = String::new();
     for note in &table.notes {
-        out.push_str(&wrapped(&format!("note: {note}")));
+        out.push_str(&wrapped(&format!("note: {}", with_titles(note, columns))));
     }
     let mut by_text: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for row in table.rows() {
@@ -276,13 +272,25 @@ fn notes(table: &CaseTable) -> String {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
+        let note = with_titles(note, columns);
         out.push_str(&wrapped(&format!("note: {named}{rest}: {note}")));
     }
     after_blank_line(&out)
 }
 
+/// A note with the variants' names as the heading has them.
+fn with_titles(note: &str, columns: &[Column]) -> String {
+    let mut names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+    // A name may be the beginning of a longer one.
+    names.sort_by_key(|name| Reverse(name.len()));
+    names.into_iter().fold(note.to_owned(), |note, name| {
+        note.replace(name, &shortened(name))
+    })
+}
+
 /// Prose broken at blanks, further lines indented by two; a long word stands whole.
 fn wrapped(text: &str) -> String {
+    let text = printable(text);
     let (mut out, mut used) = (String::new(), 0);
     for word in text.split(' ') {
         let length = word.chars().count();

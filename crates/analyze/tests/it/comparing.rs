@@ -1,7 +1,7 @@
 use crate::fixture::{LATENCY, THROUGHPUT, case, interleaved, run, small_plan, with};
-use kdyno_analyze::comparison::{Comparison, GroupKind, Row};
+use kdyno_analyze::comparison::{Comparison, GroupKind, Observation, Row};
 use kdyno_analyze::{CompareOptions, Diagnostics, MetricGlobs, compare};
-use kdyno_model::{BootId, ClockKind, Outcome, RunRow};
+use kdyno_model::{BootId, ClockKind, Outcome, PlanId, RunRow};
 use kdyno_stats::Change;
 
 fn row<'a>(comparison: &'a Comparison, metric: &str) -> &'a Row {
@@ -26,7 +26,7 @@ fn warm_ups_and_failures_give_no_value() {
     let comparison = compare(&small_plan(), &all());
     let throughput = row(&comparison, "scan.throughput");
     let on = throughput.cells[1].as_ref().expect("cell");
-    assert_eq!(on.values, [56_800.0, 57_900.0, 56_100.0, 58_200.0]);
+    assert_eq!(on.values(), [56_800.0, 57_900.0, 56_100.0, 58_200.0]);
     let counts = &comparison.columns[1].counts;
     assert_eq!(
         (counts.runs, counts.warm_ups, counts.boots.len()),
@@ -205,7 +205,7 @@ fn missing_is_not_zero() {
     runs[0] = with(runs[0].clone(), &[(LATENCY, 3.0)]);
     let comparison = compare(&runs, &CompareOptions::default());
     let latency = row(&comparison, "scan.latency");
-    assert_eq!(latency.cells[0].as_ref().expect("cell").values, [3.0]);
+    assert_eq!(latency.cells[0].as_ref().expect("cell").values(), [3.0]);
     assert_eq!(latency.cells[1], None);
     assert_eq!(
         latency.notes,
@@ -275,7 +275,53 @@ fn values_stand_in_order_of_execution() {
     let cell = row(&comparison, "scan.throughput").cells[0]
         .clone()
         .expect("cell");
-    assert_eq!(cell.values, [1.0, 2.0, 3.0]);
+    assert_eq!(cell.values(), [1.0, 2.0, 3.0]);
+}
+
+#[test]
+fn each_value_knows_its_run_boot_and_place_in_the_plan() {
+    let mut runs = interleaved(THROUGHPUT, &[("a", &[1.0, 2.0]), ("b", &[5.0, 6.0])]);
+    runs[3].boot_id = None;
+    let newer = PlanId::parse("01890000-0000-7000-8000-00000000c003").expect("id");
+    runs.push(with(run(0, "b"), &[(THROUGHPUT, 7.0)]));
+    runs[4].plan = newer;
+    let comparison = compare(&runs, &CompareOptions::default());
+    let cell = row(&comparison, "scan.throughput").cells[1]
+        .clone()
+        .expect("cell");
+    let expected: Vec<Observation> = [(&runs[1], 5.0), (&runs[3], 6.0), (&runs[4], 7.0)]
+        .map(|(run, value)| Observation {
+            value,
+            run: run.run_id,
+            boot: run.boot_id.clone(),
+            plan: run.plan,
+            block: run.block,
+            order: run.index,
+            start_unix_ns: run.start_unix_ns,
+        })
+        .to_vec();
+    assert_eq!(cell.observations, expected);
+    let places: Vec<_> = cell
+        .observations
+        .iter()
+        .map(|o| (o.block, o.order))
+        .collect();
+    assert_eq!(places, [(0, 1), (1, 3), (0, 0)]);
+    assert_eq!((cell.n(), cell.boots().len()), (3, 1));
+}
+
+#[test]
+fn plans_that_share_no_column_are_not_put_together() {
+    let mut runs = interleaved(THROUGHPUT, &[("a", &[1.0, 2.0]), ("b", &[5.0, 6.0])]);
+    for run in runs.iter_mut().filter(|run| run.variant.as_str() == "b") {
+        run.plan = PlanId::parse("01890000-0000-7000-8000-00000000c003").expect("id");
+    }
+    assert!(compare(&runs, &CompareOptions::default()).notes.is_empty());
+    runs[0].variant = "b".into();
+    assert_eq!(
+        compare(&runs, &CompareOptions::default()).notes,
+        ["runs of 2 plans are put together"]
+    );
 }
 
 #[test]

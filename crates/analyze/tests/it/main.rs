@@ -7,3 +7,4 @@ mod ministat;
 mod properties;
 mod rows;
 mod selecting;
+mod titles;

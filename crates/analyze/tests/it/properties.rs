@@ -89,7 +89,7 @@ proptest! {
     fn csv_has_the_same_number_of_fields_in_each_line(runs in any_runs()) {
         let printed = csv::render(&compare(&runs, &CompareOptions::default()));
         for line in printed.lines() {
-            prop_assert_eq!(line.split(',').count(), 14, "{}", line);
+            prop_assert_eq!(line.split(',').count(), 16, "{}", line);
         }
     }
 

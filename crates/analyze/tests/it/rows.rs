@@ -82,6 +82,8 @@ fn one_number_per_metric_and_the_rest_beside_it() {
         reading("a.summary", summary),
         reading("a.series", series),
         reading("a.histogram", Value::Histogram(Histogram::default())),
+        reading("a.first-is-none", Value::Scalar(f64::INFINITY)),
+        reading("a.first-is-none", Value::Scalar(4.0)),
         reading("a.scalar", Value::Scalar(5.0)),
         reading("a.empty", Value::Samples(Vec::new())),
         reading("a.nan", Value::Scalar(f64::NAN)),
@@ -93,7 +95,12 @@ fn one_number_per_metric_and_the_rest_beside_it() {
         .collect();
     assert_eq!(
         scalars,
-        [("a.scalar", 2.0), ("a.samples", 3.0), ("a.summary", 9.0)]
+        [
+            ("a.scalar", 2.0),
+            ("a.samples", 3.0),
+            ("a.summary", 9.0),
+            ("a.first-is-none", 4.0)
+        ]
     );
     let rich: Vec<&str> = row.rich.iter().map(|r| r.metric.as_str()).collect();
     assert_eq!(rich, ["a.samples", "a.summary", "a.histogram", "a.empty"]);

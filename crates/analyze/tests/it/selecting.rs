@@ -1,5 +1,5 @@
-use crate::fixture::{PLAN, THROUGHPUT, case, interleaved, small_plan};
-use kdyno_analyze::{SelectError, Selection};
+use crate::fixture::{PLAN, THROUGHPUT, case, interleaved, run, small_plan};
+use kdyno_analyze::{SelectError, Selection, set_apart};
 use kdyno_model::{MetricName, PlanId, RunRow};
 
 const NEWER: &str = "01890000-0000-7000-8000-00000000b002";
@@ -89,6 +89,13 @@ fn a_word_that_matches_nothing_is_an_error_with_near_names() {
         error.to_string(),
         "`bsae` matches no plan, run, variant, testbox, case or metric\nhint: did you mean `base`?"
     );
+    let error = Selection::parse(&["THP*"], &runs()).expect_err("names have their case");
+    assert!(
+        error
+            .to_string()
+            .ends_with("hint: did you mean `proc-vmstat.thp_split_page`, `thp-off`, `thp-on`?"),
+        "{error}"
+    );
     let error = Selection::parse(&["wholly-unlike-anything"], &runs()).expect_err("no such name");
     assert!(
         error
@@ -101,4 +108,73 @@ fn a_word_that_matches_nothing_is_an_error_with_near_names() {
 fn a_broken_glob_is_an_error() {
     let error = Selection::parse(&["scan.[a"], &runs()).expect_err("broken");
     assert!(matches!(error, SelectError::BadGlob { .. }), "{error}");
+}
+
+#[test]
+fn names_stand_in_the_order_of_the_words() {
+    let runs = runs();
+    let id = |text: &str| PlanId::parse(text).expect("id");
+    let named = |words: &[&str]| {
+        let selection = Selection::parse(words, &runs).expect("selection");
+        let variants = selection.variants_named().iter();
+        let variants: Vec<String> = variants.map(ToString::to_string).collect();
+        (selection.plans_named().to_vec(), variants)
+    };
+    let words = ["patched", NEWER, "base", PLAN, "0000b002", "patched"];
+    let variants = vec!["patched".to_owned(), "base".to_owned()];
+    assert_eq!(named(&words), (vec![id(NEWER), id(PLAN)], variants));
+    assert_eq!(named(&[PLAN, NEWER]).0, [id(PLAN), id(NEWER)]);
+    assert_eq!(named(&["fill"]), (Vec::new(), Vec::new()));
+}
+
+/// Variants `base` and `new` of plan a, `base` and `old` of plan b, `base` of plan c.
+fn three_plans() -> (Vec<RunRow>, [PlanId; 3]) {
+    let plans = ["a001", "b002", "c003"]
+        .map(|end| format!("01890000-0000-7000-8000-00000000{end}"))
+        .map(|text| PlanId::parse(&text).expect("id"));
+    let of = [
+        (0, "base"),
+        (0, "new"),
+        (1, "base"),
+        (1, "old"),
+        (2, "base"),
+    ];
+    let rows = (0_u32..).zip(of).map(|(index, (plan, variant))| RunRow {
+        plan: plans[plan],
+        ..run(index, variant)
+    });
+    (rows.collect(), plans)
+}
+
+fn variants_apart(plans: &[PlanId]) -> Vec<String> {
+    let apart = set_apart(three_plans().0, plans);
+    let names = apart.iter().map(|row| row.variant.to_string());
+    names.collect()
+}
+
+#[test]
+fn plans_named_together_are_set_apart() {
+    let [a, b, c] = three_plans().1;
+    assert_eq!(
+        variants_apart(&[b, a]),
+        ["base@0000a001", "new", "base@0000b002", "old", "base"]
+    );
+    assert_eq!(
+        variants_apart(&[c, a, b]),
+        [
+            "base@0000a001",
+            "new",
+            "base@0000b002",
+            "old",
+            "base@0000c003"
+        ]
+    );
+}
+
+#[test]
+fn one_plan_is_not_set_apart_from_itself() {
+    let (rows, [a, ..]) = three_plans();
+    for plans in [&[][..], &[a], &[a, a], &[a, PlanId::new()]] {
+        assert_eq!(set_apart(rows.clone(), plans), rows, "{plans:?}");
+    }
 }

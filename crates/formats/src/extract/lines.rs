@@ -5,6 +5,9 @@ use kdyno_model::{ExtractRules, Measurement, OutputStream};
 use regex::bytes::{Captures, Regex};
 use std::collections::HashMap;
 
+/// More metrics than this are a program's log taken for figures.
+const MOST_KEYS: usize = 2000;
+
 /// What the lines of a run gave.
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -12,6 +15,8 @@ pub(super) struct Found {
     pub streams: HashMap<String, Vec<Vec<f64>>>,
     /// Numbers by key in order of first appearance.
     pub keys: Vec<Keyed>,
+    /// Where a key stands in `keys`.
+    places: HashMap<String, usize>,
     /// The first figure that is no finite number, with its line.
     pub bad_figure: Option<String>,
 }
@@ -129,13 +134,21 @@ impl Found {
         let Some(number) = self.number(value.as_bytes(), line) else {
             return;
         };
-        match self.keys.iter_mut().find(|keyed| keyed.key == key) {
-            Some(keyed) => keyed.values.push(number),
-            None => self.keys.push(Keyed {
-                key,
-                unit: text("unit").unwrap_or_default(),
-                values: vec![number],
-            }),
+        match self.places.get(&key).copied() {
+            Some(place) => self.keys[place].values.push(number),
+            None if self.keys.len() == MOST_KEYS => {
+                let flood = format!("printed more than {MOST_KEYS} different keys");
+                self.bad_figure.get_or_insert(flood);
+            }
+            None => {
+                self.places.insert(key.clone(), self.keys.len());
+                let unit = text("unit").unwrap_or_default();
+                self.keys.push(Keyed {
+                    key,
+                    unit,
+                    values: vec![number],
+                });
+            }
         }
     }
 

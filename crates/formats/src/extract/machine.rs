@@ -102,22 +102,29 @@ pub(super) fn usage(rules: &ExtractRules, measurement: &Measurement, out: &mut S
 }
 
 /// Gauges become means over the window, counters totals and rates.
+///
+/// The first sample is taken before the program starts and the last after it has ended: they
+/// delimit what a counter counted, but they show a gauge of the idle machine. A window without a
+/// sample inside gives no gauge.
 pub(super) fn monitors(measurement: &Measurement, out: &mut Sink<'_>) {
     for set in &measurement.series {
         for column in &set.columns {
             match column.kind {
                 ColumnKind::Gauge => {
-                    push(
-                        out,
-                        column.metric.clone(),
-                        &column.unit,
-                        window_mean(&set.t_ns, &column.values),
-                    );
+                    let mean = inner(&set.t_ns).zip(inner(&column.values));
+                    let mean = mean.and_then(|(t_ns, values)| window_mean(t_ns, values));
+                    push(out, column.metric.clone(), &column.unit, mean);
                 }
                 ColumnKind::Counter => counter(set, column, out),
             }
         }
     }
+}
+
+fn inner<T>(samples: &[T]) -> Option<&[T]> {
+    samples
+        .get(1..samples.len().checked_sub(1)?)
+        .filter(|inner| !inner.is_empty())
 }
 
 fn counter(set: &SeriesSet, column: &Column, out: &mut Sink<'_>) {
@@ -147,9 +154,11 @@ fn push(out: &mut Sink<'_>, metric: MetricName, unit: &Unit, value: Option<f64>)
 /// What watching cost inside the window.
 pub(super) fn overhead(measurement: &Measurement, out: &mut Sink<'_>) {
     let overhead = measurement.overhead;
-    if overhead.samples == 0 {
+    if measurement.rounds.is_empty() {
         return;
     }
+    #[expect(clippy::cast_precision_loss, reason = "nanoseconds far below 2^53")]
+    let runner_ms = overhead.runner_cpu_ns as f64 / 1e6;
     #[expect(
         clippy::cast_precision_loss,
         reason = "nanoseconds and counts far below 2^53"
@@ -163,6 +172,7 @@ pub(super) fn overhead(measurement: &Measurement, out: &mut Sink<'_>) {
     let readings = [
         ("kdyno.overhead.cpu_ms", "ms", Some(cpu_ms)),
         ("kdyno.overhead.cpu_ms/s", "ms/s", rate),
+        ("kdyno.overhead.runner_cpu_ms", "ms", Some(runner_ms)),
         ("kdyno.overhead.wakeups", "", Some(wakeups)),
     ];
     for (name, unit, value) in readings {

@@ -9,7 +9,8 @@ mod lines;
 mod machine;
 
 use kdyno_model::{
-    ClockKind, ExtractRules, FailReason, Measurement, MetricName, Reading, Role, Unit, Value,
+    ClockKind, ExtractRules, FailReason, Measurement, MetricName, MetricRule, Reading, Role, Unit,
+    Value,
 };
 
 /// What a program printed.
@@ -63,7 +64,7 @@ pub fn extract(
     let problem = match &found.bad_figure {
         Some(figure) => Some(FailReason::BadFigure(figure.clone())),
         None if rules.figures_required && out.readings.is_empty() => Some(FailReason::NoMetric),
-        None => None,
+        None => missing_headline(rules, &found, &out),
     };
     machine::usage(rules, measurement, &mut out);
     machine::monitors(measurement, &mut out);
@@ -72,6 +73,42 @@ pub fn extract(
         readings: out.readings,
         problem,
     })
+}
+
+/// A headline metric that the rules name and the run did not give: it must not be missed in
+/// silence.
+fn missing_headline(
+    rules: &ExtractRules,
+    found: &lines::Found,
+    out: &Sink<'_>,
+) -> Option<FailReason> {
+    const SHOWN: usize = 10;
+    let given = |rule: &&MetricRule| {
+        let name = format!("{}.{}", rules.prefix, rule.name);
+        out.readings
+            .iter()
+            .any(|reading| reading.metric.as_str() == name)
+    };
+    let mut headline = rules
+        .metrics
+        .iter()
+        .filter(|rule| rule.role == Role::Headline);
+    let missing = headline.find(|rule| !given(rule))?;
+    let printed: Vec<&str> = found
+        .keys
+        .iter()
+        .take(SHOWN)
+        .map(|keyed| keyed.key.as_str())
+        .collect();
+    let seen = if printed.is_empty() {
+        String::new()
+    } else {
+        format!(" (printed: {})", printed.join(", "))
+    };
+    Some(FailReason::BadFigure(format!(
+        "printed no figure for `{}`{seen}",
+        missing.name
+    )))
 }
 
 /// Collects readings; what is not finite or has no valid name never gets in.

@@ -45,7 +45,6 @@ pub(super) fn print(
             writeln!(out, "    {}", rounds_text(work))?;
         }
         gaps.extend(missing_program(work, catalog));
-        gaps.extend(unknown_monitors(work));
     }
     writeln!(out, "\nchanges on this machine, all put back at the end")?;
     let wanted = settings_of(plan);
@@ -166,10 +165,4 @@ fn is_executable(program: &str, work: &Work) -> bool {
         .map(std::ffi::OsString::from)
         .or_else(|| std::env::var_os("PATH"));
     path.is_some_and(|path| std::env::split_paths(&path).any(|dir| fine(&dir.join(program))))
-}
-
-fn unknown_monitors(work: &Work) -> Option<String> {
-    kdyno_testbox::monitors::available(&work.monitors, &SysRoot::real())
-        .err()
-        .map(|error| error.to_string())
 }

@@ -13,7 +13,7 @@ use kdyno_model::{
 };
 use kdyno_rundir::{PlanDir, Results, RunWriter};
 use kdyno_store::Index;
-use kdyno_testbox::{Interrupt, LocalTestbox};
+use kdyno_testbox::Interrupt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ pub(super) struct Failure {
 pub(super) struct Execution<'a> {
     pub plan: &'a Plan,
     pub dir: &'a PlanDir,
-    pub testbox: &'a mut LocalTestbox,
+    pub testbox: &'a mut dyn Testbox,
     pub session: SessionId,
     pub interrupt: &'a Interrupt,
     pub index: Option<&'a mut Index>,
@@ -78,7 +78,7 @@ impl Execution<'_> {
                 finished.failures.push(Failure { row, path });
             }
         }
-        progress.end(context);
+        context.erase();
         Ok(finished)
     }
 
@@ -183,14 +183,20 @@ pub(super) fn describe_failures(
     catalog: &Catalog,
 ) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut told: Vec<(String, String)> = Vec::new();
+    let mut told: Vec<(String, String, String)> = Vec::new();
     for failure in failures {
         let row = &failure.row;
-        let key = (row.variant.to_string(), row.outcome.to_string());
+        let key = (
+            row.case.name(),
+            row.variant.to_string(),
+            row.outcome.to_string(),
+        );
         if told.contains(&key) {
             continue;
         }
-        let same = |f: &&Failure| f.row.variant == row.variant && f.row.outcome == row.outcome;
+        let same = |f: &&Failure| {
+            (&f.row.case, &f.row.variant, &f.row.outcome) == (&row.case, &row.variant, &row.outcome)
+        };
         let times = failures.iter().filter(same).count();
         let runs = if times == 1 {
             "1 run".to_owned()
@@ -216,7 +222,7 @@ fn advice(row: &RunRow, plan: &Plan, catalog: &Catalog) -> Option<String> {
     };
     let trial = plan.trials.iter().find(|trial| trial.index == row.index)?;
     match reason {
-        FailReason::NotStarted(_) => {
+        FailReason::NotStarted(why) if why.contains("was not found") => {
             let tool = catalog.get(&trial.work.program)?.tool.as_ref()?;
             Some(format!("  hint: {}", tool.hint))
         }

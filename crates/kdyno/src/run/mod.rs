@@ -5,19 +5,18 @@ mod execute;
 mod planning;
 mod progress;
 
-use crate::cli::{Format, RunArgs};
+use crate::cli::RunArgs;
 use crate::compare;
 use crate::context::{Context, Status, UsageError};
 use crate::index;
 use execute::Finished;
-use kdyno_analyze::Diagnostics;
 use kdyno_job::catalog::Catalog;
 use kdyno_job::plan::Plan;
-use kdyno_model::{Preparation, RunRow, SessionId, Setting, Testbox, Trial};
+use kdyno_model::{BoxFacts, Preparation, SessionId, Setting, Testbox, Trial};
 use kdyno_rundir::PlanDir;
-use kdyno_store::RunFilter;
 use kdyno_testbox::{Interrupt, LocalOptions, LocalTestbox, root::SysRoot, state_dir};
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 /// Runs a new plan, or finishes the newest unfinished one.
 pub fn command(args: &RunArgs, context: &mut Context) -> anyhow::Result<Status> {
@@ -28,7 +27,8 @@ pub fn command(args: &RunArgs, context: &mut Context) -> anyhow::Result<Status> 
     }
     let mut testbox = local(args.testbox.clone(), Some(interrupt.clone()))?;
     let facts = testbox.facts()?;
-    let planned = planning::plan(args, &facts, &catalog)?;
+    let host = planning::host_name(&mut local(None, None)?)?;
+    let planned = planning::plan(args, &host, &facts, &catalog)?;
     for note in &planned.notes {
         context.note(&format!("note: {note}"));
     }
@@ -65,10 +65,16 @@ fn local(name: Option<String>, interrupt: Option<Interrupt>) -> anyhow::Result<L
     Ok(LocalTestbox::new(LocalOptions {
         root: SysRoot::real(),
         state_dir: state_dir(),
-        program: std::env::current_exe()?,
+        program: running_image(),
         name,
         interrupt,
     })?)
+}
+
+/// kdyno as it runs, not what its path has become meanwhile: a build beside a running plan must
+/// not change what is measured.
+pub fn running_image() -> PathBuf {
+    PathBuf::from("/proc/self/exe")
 }
 
 fn preparation(plan: &Plan, session: SessionId, force: bool) -> Preparation {
@@ -110,24 +116,35 @@ fn resume(
             "remove this plan to give it up",
         )
     })?;
+    let host = planning::host_name(&mut local(None, None)?)?;
     let mut testbox = local(Some(plan.testbox.clone()), Some(interrupt.clone()))?;
-    let kernel = testbox.facts()?.kernel_release;
-    if kernel != plan.kernel_release {
-        return Err(UsageError::new(
-            format!(
-                "plan {} was begun on kernel {}; this is {kernel}",
-                plan.id.short(),
-                plan.kernel_release
-            ),
-            "boot that kernel again, or begin anew with `kdyno run`",
-        )
-        .into());
-    }
+    refuse_other_machine(&plan, &host, &testbox.facts()?)?;
     let session = SessionId::new();
     // What is done is looked up behind the lock, so that no other run adds to it meanwhile.
     testbox.prepare(&preparation(&plan, session, args.force))?;
     let result = carry_out(&plan, &dir, &mut testbox, session, &interrupt, context);
     conclude(result, &mut testbox, &plan, catalog, context)
+}
+
+/// Runs of two machines or kernels are no runs of one plan; shares were taken of its CPUs.
+fn refuse_other_machine(plan: &Plan, host: &str, facts: &BoxFacts) -> Result<(), UsageError> {
+    let begun = (plan.host.as_str(), plan.kernel_release.as_str(), plan.cpus);
+    let here = (host, facts.kernel_release.as_str(), facts.cpus);
+    if begun == here {
+        return Ok(());
+    }
+    let told = |(host, kernel, cpus): (&str, &str, u32)| {
+        format!("{host} with kernel {kernel} and {cpus} CPUs")
+    };
+    Err(UsageError::new(
+        format!(
+            "plan {} was begun on {}; this is {}",
+            plan.id.short(),
+            told(begun),
+            told(here)
+        ),
+        "finish it there, or begin anew with `kdyno run`",
+    ))
 }
 
 /// Runs what is not done yet of a plan.
@@ -139,11 +156,14 @@ fn carry_out(
     interrupt: &Interrupt,
     context: &mut Context,
 ) -> anyhow::Result<Finished> {
-    let done = sealed_trials(dir)?;
+    let done = dir.sealed_trials()?;
+    for note in &done.notes {
+        context.note(&format!("note: {note}"));
+    }
     let todo: Vec<&Trial> = plan
         .trials
         .iter()
-        .filter(|trial| !done.contains(&trial.index))
+        .filter(|trial| !done.runs.contains_key(&trial.index))
         .collect();
     let mut index = match index::open(context) {
         Ok(index) => Some(index),
@@ -167,18 +187,6 @@ fn carry_out(
         dir.mark_finished()?;
     }
     Ok(finished)
-}
-
-fn sealed_trials(dir: &PlanDir) -> anyhow::Result<HashSet<u32>> {
-    let mut done = HashSet::new();
-    for run in dir.runs()?.entries {
-        let reader = run.open().ok().filter(kdyno_rundir::RunReader::is_sealed);
-        // A sealed run whose trial cannot be read is damaged: its trial runs again.
-        if let Some(trial) = reader.and_then(|reader| reader.trial().ok()) {
-            done.insert(trial.index);
-        }
-    }
-    Ok(done)
 }
 
 /// Puts the machine back whatever happened, then shows what came of the plan.
@@ -208,11 +216,12 @@ fn conclude(
             .note("interrupted; everything is put back. `kdyno run --resume` finishes the plan.");
         return Ok(Status::Interrupted);
     }
-    print_table(plan, context)?;
+    let table = print_table(plan, context);
     let failures = execute::describe_failures(&finished.failures, plan, catalog);
     for line in &failures {
         context.note(line);
     }
+    table?;
     Ok(if failures.is_empty() {
         Status::Done
     } else {
@@ -221,23 +230,20 @@ fn conclude(
 }
 
 fn print_table(plan: &Plan, context: &mut Context) -> anyhow::Result<()> {
-    let mut index = index::open(context)?;
-    let rows = index.runs_select(&RunFilter {
-        plans: vec![plan.id],
-        ..RunFilter::default()
-    })?;
-    let rows: Vec<&RunRow> = rows.iter().collect();
-    let text = compare::table(
-        &rows,
-        Format::Text,
-        None,
-        Diagnostics::None,
-        &context.home()?,
-    );
+    let rows = match index::rows_of_plan(plan.id, context) {
+        Ok(rows) => rows,
+        Err(error) => {
+            context.note(&format!(
+                "warning: no index, the table is made of the run directories: {error:#}"
+            ));
+            index::rows_on_disk(plan.id, context)?
+        }
+    };
+    let text = compare::table_of_plan(&rows, plan.id, &context.home()?);
+    let id = plan.id.short();
     writeln!(
         context.out,
-        "{text}\nplan {}: `kdyno compare --format lkp` prints it for a mail, `kdyno list` shows every run",
-        plan.id.short()
+        "{text}\nplan {id}: `kdyno compare --format lkp` prints it for a mail, `kdyno list` shows every run"
     )?;
     context.out.flush()?;
     Ok(())

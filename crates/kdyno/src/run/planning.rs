@@ -9,8 +9,9 @@ use kdyno_job::jobfile::{Case, JobFile};
 use kdyno_job::node::{Kind, Node, Place};
 use kdyno_job::plan::{Plan, PlanOptions, PlannedCase, draw};
 use kdyno_job::resolve::{ResolveError, resolve};
-use kdyno_model::{BoxFacts, PlanId};
+use kdyno_model::{BoxFacts, PlanId, Testbox, Work};
 use kdyno_testbox::monitors::DEFAULT_MONITORS;
+use kdyno_testbox::root::SysRoot;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,7 +20,7 @@ const DEFAULT_WARM_UP: u32 = 1;
 /// More trials than this need `--yes`: they are rather a mistake than a wish.
 const MANY_TRIALS: u64 = 1000;
 /// No plan file beyond this many trials.
-const MOST_TRIALS: u64 = 1_000_000;
+const MOST_TRIALS: u64 = 100_000;
 /// No job file is larger.
 const MOST_JOB_BYTES: u64 = 16 << 20;
 
@@ -33,7 +34,12 @@ pub(super) struct Planned {
 }
 
 /// Makes the plan; nothing is executed.
-pub(super) fn plan(args: &RunArgs, facts: &BoxFacts, catalog: &Catalog) -> anyhow::Result<Planned> {
+pub(super) fn plan(
+    args: &RunArgs,
+    host: &str,
+    facts: &BoxFacts,
+    catalog: &Catalog,
+) -> anyhow::Result<Planned> {
     let (mut job, name, job_source) = job(args, catalog)?;
     for option in &args.variants {
         job.add_variant_option(option, catalog)?;
@@ -48,6 +54,7 @@ pub(super) fn plan(args: &RunArgs, facts: &BoxFacts, catalog: &Catalog) -> anyho
         .into());
     }
     check_size(&job, runs, warm_up, args.yes)?;
+    check_names(args)?;
     let label = args.label.as_deref().unwrap_or(&facts.kernel_release);
     let mut notes = job.notes.clone();
     if args.label.is_some() && !job.variants.is_empty() {
@@ -58,7 +65,12 @@ pub(super) fn plan(args: &RunArgs, facts: &BoxFacts, catalog: &Catalog) -> anyho
     let mut skipped = Vec::new();
     for (position, case) in list.cases.iter().enumerate() {
         match resolve_case(position, case, facts, catalog) {
-            Ok(case) => planned.push(case),
+            Ok(case) => {
+                for work in &case.work {
+                    check_monitors(work, &name)?;
+                }
+                planned.push(case);
+            }
             Err(ResolveError::Unmet(need)) => {
                 skipped.push(format!("{}: {need}", case.reference.name()))
             }
@@ -72,6 +84,7 @@ pub(super) fn plan(args: &RunArgs, facts: &BoxFacts, catalog: &Catalog) -> anyho
         id: PlanId::new(),
         created_unix_ns: i64::try_from(since_1970.as_nanos()).unwrap_or(i64::MAX),
         job: name,
+        host: host.to_owned(),
         seed: args.seed.or(job.seed).unwrap_or_else(fresh_seed),
         runs,
         warm_up,
@@ -82,6 +95,39 @@ pub(super) fn plan(args: &RunArgs, facts: &BoxFacts, catalog: &Catalog) -> anyho
         job_source,
         notes,
     })
+}
+
+/// The name of a machine as it calls itself.
+pub(super) fn host_name(testbox: &mut impl Testbox) -> anyhow::Result<String> {
+    Ok(testbox.facts()?.testbox)
+}
+
+/// Names that stand in tables hold nothing that would break a line.
+fn check_names(args: &RunArgs) -> Result<(), UsageError> {
+    let testbox = args.testbox.as_deref().filter(|name| {
+        name.is_empty()
+            || name
+                .chars()
+                .any(|c| c.is_control() || c.is_whitespace() || c == '/')
+    });
+    let label = args
+        .label
+        .as_deref()
+        .filter(|name| name.is_empty() || name.chars().any(char::is_control));
+    match testbox.or(label) {
+        Some(name) => Err(UsageError::new(
+            format!("{name:?} cannot be a name in a table"),
+            "use letters, digits and `-`",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Monitors that nobody knows are found before anything is planned.
+fn check_monitors(work: &Work, job: &str) -> anyhow::Result<()> {
+    kdyno_testbox::monitors::available(&work.monitors, &SysRoot::real())
+        .map(drop)
+        .with_context(|| format!("{job}: monitors"))
 }
 
 /// A seed that differs from run to run; it is recorded, so any 32 bits will do.

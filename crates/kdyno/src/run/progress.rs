@@ -46,8 +46,7 @@ impl Progress {
             if trial.warm_up { " (warm-up)" } else { "" },
             self.times(),
         );
-        let _ = write!(context.err, "\r\x1b[2K{line}");
-        let _ = context.err.flush();
+        context.draw(&line);
     }
 
     /// After a trial: in a pipe, one line that stays for good.
@@ -59,7 +58,8 @@ impl Progress {
             row.outcome.to_string()
         };
         self.last = format!("{} {value}", row.variant);
-        if context.redraw {
+        // A failure stays on the screen.
+        if context.redraw && row.outcome.is_done() {
             return;
         }
         let warm_up = if row.warm_up { " (warm-up)" } else { "" };
@@ -71,14 +71,6 @@ impl Progress {
             row.variant,
             self.times(),
         ));
-    }
-
-    /// Clears the line that was redrawn.
-    pub fn end(&self, context: &mut Context) {
-        if context.redraw {
-            let _ = write!(context.err, "\r\x1b[2K");
-            let _ = context.err.flush();
-        }
     }
 
     fn times(&self) -> String {

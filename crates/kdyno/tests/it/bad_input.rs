@@ -63,7 +63,7 @@ fn axes_that_explode_are_counted_and_ask_for_yes() {
         &job(20),
         &["2400 trials", "400 cases x 1 variants x 6 runs", "--yes"],
     );
-    refused(&job(4000), &["more than the 1000000"]);
+    refused(&job(4000), &["more than the 100000"]);
     let bench = Bench::new();
     let file = bench.file("job.yaml", job(20));
     bench

@@ -138,6 +138,55 @@ fn stat_prints_ministats_rows_of_runs_and_of_files() {
 }
 
 #[test]
+fn two_plans_are_set_against_each_other_in_the_order_given() {
+    let bench = Bench::new();
+    // The command is part of the case: what changes is behind it, as a kernel would be.
+    let plan = |value: &str| -> String {
+        bench.file("value", value);
+        let job = bench.file(
+            "same.yaml",
+            "testcase: same\ncommand: 'echo value: $(cat value)'\nruns: 2\nwarm_up: 0\n",
+        );
+        bench.kdyno(&["run", &job, "--label", "k"]).ok();
+        let id = bench.listed().last().unwrap()["plan"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        id[id.len() - 8..].to_owned()
+    };
+    let (old, new) = (plan("10"), plan("20"));
+    let printed = bench.kdyno(&["compare", &old, &new]).ok();
+    printed.says(&format!(
+        "same.value of k@{new} is 100 % higher than k@{old}"
+    ));
+    let printed = bench.kdyno(&["compare", &new, &old]).ok();
+    printed.says(&format!("same.value of k@{old} is 50 % lower than k@{new}"));
+}
+
+#[test]
+fn an_index_that_was_only_half_filled_is_filled() {
+    let bench = measured();
+    let before = bench.kdyno(&["list"]).ok().out;
+    let index = bench.home().join("index.sqlite");
+    for milliseconds in [1, 3, 5, 8, 12, 20] {
+        std::fs::remove_file(&index).unwrap();
+        let mut child = bench
+            .command(&["list"])
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(milliseconds));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(
+            bench.kdyno(&["list"]).ok().out,
+            before,
+            "killed after {milliseconds} ms"
+        );
+    }
+}
+
+#[test]
 fn a_missing_corrupt_or_foreign_index_is_built_anew() {
     let bench = measured();
     let before = bench.kdyno(&["list"]).ok().out;

@@ -92,7 +92,7 @@ fn variants_of_the_command_line() {
         "run",
         &job,
         "-n",
-        "1",
+        "2",
         "-V",
         "p:environment.X=1",
         "-V",
@@ -129,7 +129,7 @@ fn a_record_keeps_what_the_machine_was_and_did() {
             "1",
             "--warm-up",
             "0",
-            "echo value: 5; echo oops >&2; sleep 0.1",
+            "echo value: 5; echo oops >&2; sleep 1.2",
         ])
         .ok();
     let record = bench.record();
@@ -282,6 +282,96 @@ fn a_second_run_is_refused_with_the_pid() {
         .says("--force");
     forced.ok();
     assert_eq!(interrupted, Some(130));
+}
+
+#[test]
+fn a_forced_run_is_left_alone_by_restore_and_by_others() {
+    let bench = Bench::new();
+    let start = |words: &[&str]| {
+        bench
+            .command(words)
+            .stderr(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let mut first = start(&["run", "-n", "1", "--warm-up", "0", "sleep 0.3"]);
+    wait_until(|| bench.run_dirs().len() == 1);
+    let mut forced = start(&["run", "-n", "1", "--warm-up", "0", "--force", "sleep 1.5"]);
+    wait_until(|| bench.run_dirs().len() == 2);
+    assert_eq!(first.wait().unwrap().code(), Some(0));
+    bench.kdyno(&["restore"]).ok().says("nothing to restore");
+    bench.kdyno(&["run", "-n", "1", "true"]).ok();
+    assert_eq!(forced.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn what_runs_is_what_was_started_even_if_the_file_is_replaced() {
+    let bench = Bench::new();
+    let program = bench.path("kdyno");
+    std::fs::copy(crate::bench::binary(), &program).unwrap();
+    let job = bench.file("job.yaml", "vm-scalability: {test: anon-w-seq, size: 8M, nr_task: 1}\nruntime: 1s\nruns: 2\nwarm_up: 0\n");
+    let mut child = bench
+        .command_of(&program, &["run", &job])
+        .stderr(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until(|| !bench.run_dirs().is_empty());
+    let impostor = bench.file("impostor", "#!/bin/sh\necho '1 bytes / 1 usecs = 1 KB/s'\n");
+    std::fs::set_permissions(
+        &impostor,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    std::fs::rename(&impostor, &program).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let rows = bench.listed();
+    assert_eq!(rows.len(), 2);
+    assert!(
+        rows.iter()
+            .all(|row| row["scalars"][0]["value"].as_f64().unwrap() > 1000.0),
+        "{rows:?}"
+    );
+}
+
+#[test]
+fn names_cannot_break_a_line() {
+    let bench = Bench::new();
+    let printed = bench
+        .kdyno(&["run", "-n", "1", "echo a\necho b\u{1b}[31m", "true"])
+        .ok();
+    let shown = format!("{}{}", printed.out, printed.err);
+    assert!(
+        !shown.contains('\u{1b}') && shown.contains("echo a echo b"),
+        "{shown}"
+    );
+    bench
+        .kdyno(&["run", "-n", "1", "--testbox", "a\nb", "true"])
+        .with_status(2);
+    bench
+        .kdyno(&["run", "-n", "1", "--label", "a\u{1b}b", "true"])
+        .with_status(2);
+}
+
+#[test]
+fn unknown_monitors_are_refused_before_anything_runs() {
+    let bench = Bench::new();
+    let job = bench.file(
+        "job.yaml",
+        "testcase: t\ncommand: 'echo v: 1'\nmonitors: [memimfo]\n",
+    );
+    bench
+        .kdyno(&["run", &job])
+        .with_status(2)
+        .says("memimfo")
+        .says("did you mean `meminfo`?");
+    assert!(bench.run_dirs().is_empty());
+    let job = bench.file(
+        "job.yaml",
+        "testcase: t\ncommand: 'echo v: 1'\nmonitors: [vmstat]\nruns: 1\n",
+    );
+    bench.kdyno(&["run", &job]).ok();
 }
 
 #[test]

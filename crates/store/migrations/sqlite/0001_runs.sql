@@ -2,6 +2,12 @@ CREATE TABLE schema_version (
     version BIGINT NOT NULL PRIMARY KEY
 );
 
+-- One row once the run directories have all been taken in, none before that: a process that is
+-- killed in between leaves an index that says that it is not filled.
+CREATE TABLE filled (
+    mark BIGINT NOT NULL PRIMARY KEY
+);
+
 -- Names the order, unit, direction and role of the numbers in run.scalars.
 CREATE TABLE metric_set (
     metric_set_id TEXT NOT NULL PRIMARY KEY,

@@ -4,6 +4,7 @@ use crate::sample::row;
 use kdyno_model::{PlanId, RunRow};
 use kdyno_store::{Index, RunFilter, StoreError};
 use sqlx::{AnyConnection, Connection, Row};
+use std::error::Error;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub fn raw_sql(path: &Path, sql: &'static str) -> Vec<String> {
     })
 }
 
-fn filled(dir: &Path) -> PathBuf {
+fn with_runs(dir: &Path) -> PathBuf {
     let path = dir.join("index.db");
     let mut index = Index::open(&path).unwrap();
     let plan = PlanId::new();
@@ -44,8 +45,7 @@ fn use_all(path: &Path) -> Result<usize, StoreError> {
 #[test]
 fn an_index_is_there_when_opened_again() {
     let dir = tempfile::tempdir().unwrap();
-    let path = filled(dir.path());
-    assert!(!Index::open(&path).unwrap().is_new());
+    let path = with_runs(dir.path());
     assert_eq!(use_all(&path).unwrap(), 300);
 }
 
@@ -66,7 +66,7 @@ fn random_bytes_are_corrupt() {
 #[test]
 fn a_cut_file_is_corrupt_wherever_it_is_cut() {
     let dir = tempfile::tempdir().unwrap();
-    let path = filled(dir.path());
+    let path = with_runs(dir.path());
     let whole = fs::read(&path).unwrap();
     let near_start = [1, 99, 100, 101, 511, 512];
     let cuts = (513..whole.len()).step_by(1999).chain(near_start);
@@ -82,7 +82,7 @@ fn a_cut_file_is_corrupt_wherever_it_is_cut() {
 #[test]
 fn an_overwritten_page_is_corrupt_or_not_met() {
     let dir = tempfile::tempdir().unwrap();
-    let path = filled(dir.path());
+    let path = with_runs(dir.path());
     let whole = fs::read(&path).unwrap();
     let mut corrupt = 0;
     for page in (0..whole.len()).step_by(4096) {
@@ -112,7 +112,7 @@ fn the_database_of_something_else_is_left_alone() {
 #[test]
 fn a_newer_schema_is_refused_with_a_hint() {
     let dir = tempfile::tempdir().unwrap();
-    let path = filled(dir.path());
+    let path = with_runs(dir.path());
     raw_sql(&path, "INSERT INTO schema_version VALUES (99)");
     let error = use_all(&path).unwrap_err();
     assert!(
@@ -140,7 +140,7 @@ fn numbers_that_do_not_fit_their_set_are_corrupt() {
         "UPDATE run SET outcome_json = '{'",
         "UPDATE metric_set SET definition = '[]'",
     ] {
-        let path = filled(dir.path());
+        let path = with_runs(dir.path());
         raw_sql(&path, change);
         let error = use_all(&path).unwrap_err();
         assert!(
@@ -192,4 +192,25 @@ fn a_directory_without_write_permission_is_an_error_with_a_hint() {
         return;
     }
     must_be_access(&closed.join("index.db"));
+}
+
+#[test]
+fn an_error_says_its_path_and_its_reason_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let inside = use_all(&file.join("index.db")).unwrap_err();
+    let other = dir.path().join("other.db");
+    raw_sql(&other, "CREATE TABLE letters (x TEXT)");
+    let foreign = use_all(&other).unwrap_err();
+    for (error, path, reason) in [
+        (inside, &file, "os error"),
+        (foreign, &other, "something else"),
+    ] {
+        // The reason is in the message, so there must be no second one behind it.
+        assert!(error.source().is_none(), "{error}");
+        let text = error.to_string();
+        assert!(text.contains(path.to_str().unwrap()), "{text}");
+        assert_eq!(text.matches(reason).count(), 1, "{text}");
+    }
 }

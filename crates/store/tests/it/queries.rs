@@ -1,14 +1,24 @@
 use crate::sample::{any_row, row, scalar};
 use kdyno_model::{FailReason, Outcome, PlanId, Role, RunId, RunRow, Stage};
-use kdyno_store::{Index, RunFilter, StoreError};
+use kdyno_store::{Index, RunFilter, Scalars, StoreError};
 use proptest::prelude::*;
+use std::collections::HashSet;
 
 fn in_new_index<T>(work: impl FnOnce(&mut Index) -> T) -> T {
     let dir = tempfile::tempdir().unwrap();
     // A name that an address would read otherwise.
     let mut index = Index::open(&dir.path().join("a ?mode=ro&#%41/index.db")).unwrap();
-    assert!(index.is_new());
+    assert!(!index.is_filled().unwrap());
     work(&mut index)
+}
+
+/// The row as it comes back when only these figures are wanted.
+fn reduced(row: &RunRow, scalars: Scalars) -> RunRow {
+    let mut row = row.clone();
+    row.scalars
+        .retain(|s| scalars == Scalars::Headline && s.role == Role::Headline);
+    row.rich.clear();
+    row
 }
 
 proptest! {
@@ -22,6 +32,10 @@ proptest! {
                 let filter = RunFilter { runs: vec![row.run_id], ..RunFilter::default() };
                 let read = index.runs_select(&filter).unwrap();
                 prop_assert_eq!(read, std::slice::from_ref(row));
+                for scalars in [Scalars::Headline, Scalars::None] {
+                    let read = index.runs_select(&RunFilter { scalars, ..filter.clone() });
+                    prop_assert_eq!(read.unwrap(), [reduced(row, scalars)]);
+                }
             }
             Ok(())
         })?;
@@ -159,6 +173,64 @@ fn plans_are_summed_up_newest_first() {
         assert_eq!(index.count().unwrap(), 0);
         assert_eq!(index.ingest(&rows).unwrap(), 5);
     });
+}
+
+#[test]
+fn the_ids_of_a_plan_are_its_runs_and_no_others() {
+    in_new_index(|index| {
+        let (one, other) = (PlanId::new(), PlanId::new());
+        let rows: Vec<RunRow> = (0..3).map(|i| row(one, i)).collect();
+        index.ingest(&rows).unwrap();
+        index.ingest(&[row(other, 0)]).unwrap();
+        let expected: HashSet<RunId> = rows.iter().map(|row| row.run_id).collect();
+        assert_eq!(index.run_ids(one).unwrap(), expected);
+        assert_eq!(index.run_ids(PlanId::new()).unwrap(), HashSet::new());
+    });
+}
+
+#[test]
+fn numbers_that_are_not_wanted_are_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("index.db");
+    let mut index = Index::open(&path).unwrap();
+    index.ingest(&[row(PlanId::new(), 0)]).unwrap();
+    index.close().unwrap();
+    // Whoever looks at these finds damage.
+    crate::faults::raw_sql(&path, "UPDATE run SET scalars = x'00'");
+    let mut index = Index::open(&path).unwrap();
+    let mut select = |scalars| {
+        index.runs_select(&RunFilter {
+            scalars,
+            ..RunFilter::default()
+        })
+    };
+    assert_eq!(select(Scalars::None).unwrap().len(), 1);
+    for scalars in [Scalars::All, Scalars::Headline] {
+        let error = select(scalars).unwrap_err();
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    }
+}
+
+#[test]
+fn it_is_filled_from_the_mark_to_the_next_clearing_whoever_opens_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("index.db");
+    let reopened = || Index::open(&path).unwrap().is_filled().unwrap();
+    let mut index = Index::open(&path).unwrap();
+    index.ingest(&[row(PlanId::new(), 0)]).unwrap();
+    // A process that is killed here has filled some of it.
+    drop(index);
+    assert!(!reopened());
+    let mut index = Index::open(&path).unwrap();
+    index.mark_filled().unwrap();
+    index.mark_filled().unwrap();
+    assert!(index.is_filled().unwrap() && reopened());
+    index.clear().unwrap();
+    assert_eq!(index.count().unwrap(), 0);
+    drop(index);
+    assert!(!reopened());
+    Index::open(&path).unwrap().mark_filled().unwrap();
+    assert!(reopened());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Several at once.
 
-use crate::sample::row;
-use kdyno_model::{PlanId, RunRow};
+use crate::sample::{row, scalar};
+use kdyno_model::{PlanId, Role, RunRow};
 use kdyno_store::{Index, RunFilter};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -39,6 +39,33 @@ fn threads_that_create_and_fill_one_index_at_once_lose_nothing() {
         1200
     );
     assert_eq!(index.plans_list().unwrap().len(), 6);
+}
+
+#[test]
+fn one_that_reads_while_another_adds_new_metrics_finds_whole_runs() {
+    const RUNS: u32 = 300;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("index.db");
+    let mut reader = Index::open(&path).unwrap();
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut index = Index::open(&path).unwrap();
+            let plan = PlanId::new();
+            for i in 0..RUNS {
+                let mut row = row(plan, i);
+                row.scalars = vec![scalar(&format!("m.{i}"), Role::Headline, 1.0)];
+                index.ingest(&[row]).unwrap();
+            }
+        });
+        loop {
+            let done = writer.is_finished();
+            let rows = reader.runs_select(&RunFilter::default()).unwrap();
+            assert!(rows.iter().all(|row| row.scalars.len() == 1));
+            if done {
+                break assert_eq!(rows.len(), RUNS as usize);
+            }
+        }
+    });
 }
 
 const CHILD_PATH: &str = "INDEX_TEST_PATH";

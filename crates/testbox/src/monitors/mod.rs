@@ -19,7 +19,7 @@ mod vmstat;
 pub use thread::MonitorThread;
 
 use crate::root::SysRoot;
-use kdyno_model::{Monitor, TestboxError};
+use kdyno_model::{Monitor, TestboxError, nearest};
 use source::{ProcMonitor, Source};
 
 /// The monitors that run unless a job says otherwise: all there are.
@@ -64,8 +64,9 @@ pub fn available(
 ) -> Result<(Monitors, Vec<String>), TestboxError> {
     let mut monitors = Vec::new();
     let mut notes = Vec::new();
-    for (index, name) in names.iter().enumerate() {
-        if names.iter().take(index).any(|earlier| earlier == name) {
+    let names: Vec<&str> = names.iter().map(|name| canonical(name)).collect();
+    for (index, name) in names.iter().copied().enumerate() {
+        if names[..index].contains(&name) {
             continue;
         }
         let paths = files(name).ok_or_else(|| unknown(name))?;
@@ -103,35 +104,22 @@ fn open(name: &str, root: &SysRoot, paths: &[&str]) -> Result<Box<dyn Monitor>, 
 }
 
 fn unknown(name: &str) -> TestboxError {
-    let nearest = DEFAULT_MONITORS
-        .iter()
-        .min_by_key(|known| edit_distance(name.as_bytes(), known.as_bytes()));
     let all = DEFAULT_MONITORS.join(", ");
-    TestboxError::new(format!("there is no monitor `{name}`")).hint(match nearest {
-        Some(nearest) => format!("did you mean `{nearest}`? There are: {all}"),
-        None => format!("there are: {all}"),
-    })
+    TestboxError::new(format!("there is no monitor `{name}`")).hint(
+        match nearest(name, DEFAULT_MONITORS) {
+            Some(near) => format!("did you mean `{near}`? There are: {all}"),
+            None => format!("there are: {all}"),
+        },
+    )
 }
 
-/// Insertions, removals and replacements of bytes that turn `a` into `b` (Levenshtein 1966).
-fn edit_distance(a: &[u8], b: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (y, cell) in b.iter().zip(row.iter_mut().skip(1)) {
-            let above = *cell;
-            left = (diagonal + usize::from(x != y))
-                .min(above + 1)
-                .min(left + 1);
-            diagonal = above;
-            *cell = left;
-        }
+/// A monitor's name for the name of its file: people write `vmstat` and mean `/proc/vmstat`.
+fn canonical(name: &str) -> &str {
+    match name {
+        "vmstat" => "proc-vmstat",
+        "stat" => "proc-stat",
+        other => other,
     }
-    row.last()
-        .copied()
-        .filter(|_| !b.is_empty())
-        .unwrap_or(a.len())
 }
 
 #[cfg(test)]

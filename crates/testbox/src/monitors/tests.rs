@@ -241,12 +241,12 @@ fn names_unknown_absent_and_doubled() {
     let root = SysRoot::at(dir.path());
     let names = |list: &[&str]| list.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
 
-    let error = available(&names(&["vmstat"]), &root).err().unwrap();
-    assert!(error.message.contains("`vmstat`"), "{error}");
-    assert!(error.hint.unwrap().contains("did you mean `proc-vmstat`?"));
+    let error = available(&names(&["vmstaat"]), &root).err().unwrap();
+    assert!(error.message.contains("`vmstaat`"), "{error}");
+    assert!(error.hint.unwrap().contains("there are: proc-vmstat"));
 
     let (monitors, notes) =
-        available(&names(&["psi", "proc-vmstat", "proc-vmstat"]), &root).unwrap();
+        available(&names(&["psi", "vmstat", "proc-vmstat"]), &root).unwrap();
     assert_eq!(
         monitors.iter().map(|m| m.name()).collect::<Vec<_>>(),
         ["proc-vmstat"]
@@ -256,16 +256,6 @@ fn names_unknown_absent_and_doubled() {
         notes[0].contains("psi") && notes[0].contains("pressure"),
         "{notes:?}"
     );
-}
-
-#[test]
-fn edit_distances() {
-    let distance = |a: &str, b: &str| edit_distance(a.as_bytes(), b.as_bytes());
-    assert_eq!(distance("", ""), 0);
-    assert_eq!(distance("abc", ""), 3);
-    assert_eq!(distance("", "abc"), 3);
-    assert_eq!(distance("kitten", "sitting"), 3);
-    assert_eq!(distance("psi", "psi"), 0);
 }
 
 #[test]
