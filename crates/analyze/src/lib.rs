@@ -1,6 +1,6 @@
 //! From runs to tables: select, compare, render.
 //!
-//! [`row_of`] flattens a record, [`select`] picks runs, [`compare`] builds the one table of
+//! [`row_of`] flattens a record, [`select`] picks runs, [`compare()`] builds the one table of
 //! figures, and the modules of [`render`] print it. All of it is pure: no file, no terminal, no
 //! clock, so that every table can be tested byte for byte and a server can use the same code.
 //! Statistics come from `kdyno-stats`; no formula is written here.

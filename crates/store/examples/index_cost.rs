@@ -80,7 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = dir.path().join("index.db");
     let plans: Vec<PlanId> = (0..PLANS).map(|_| PlanId::new()).collect();
     fill(&path, &plans)?;
-    for scalars in ["all", "headline", "none"] {
+    for scalars in ["none", "headline", "all"] {
         let itself = std::env::current_exe()?;
         let status = Command::new(itself).arg(&path).arg(scalars).status()?;
         if !status.success() {
