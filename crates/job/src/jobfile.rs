@@ -312,7 +312,13 @@ impl JobFile {
             return Err(form());
         }
         let mut over = Node::empty_map(Place::default());
-        over.set_path(&split_key(key.trim(), catalog), Node::plain(value));
+        // An empty value is a value here, not nothing: `environment.X=`.
+        let value = if value.is_empty() {
+            Node::quoted(value)
+        } else {
+            Node::plain(value)
+        };
+        over.set_path(&split_key(key.trim(), catalog), value);
         self.check_variant(source, name, &over, catalog)?;
         match self
             .variants

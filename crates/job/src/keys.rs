@@ -29,7 +29,11 @@ pub const CASE_KEYS: [&str; 14] = [
 pub const FREE_MAPS: [&str; 4] = ["environment", "sysctl", "sysfs", "hugepages"];
 
 /// Other tools' spelling of our keys: `(theirs, ours)`.
-const SYNONYMS: [(&str, &str); 2] = [("transparent_hugepage", "thp"), ("need_cpus", "need_cpu")];
+const SYNONYMS: [(&str, &str); 3] = [
+    ("nr_hugepages", "hugepages"),
+    ("transparent_hugepage", "thp"),
+    ("need_cpus", "need_cpu"),
+];
 
 /// Keys of lkp-tests that say how its own infrastructure handles a job, or ask for profilers,
 /// which belong in runs of their own: listed once, otherwise without effect.
@@ -86,7 +90,7 @@ pub fn normalise(node: &Node, program: Option<&Program>) -> (Node, Vec<String>) 
         let text = key.text.as_str();
         if IGNORED.contains(&text) {
             ignored.push(key.text.clone());
-        } else if text == "nr_hugepages" {
+        } else if text == "nr_hugepages" && value.entries().is_none() {
             let mut pool = Node::empty_map(value.place);
             pool.set(
                 Key {
@@ -246,7 +250,6 @@ fn unknown_key(
     }
     let mut candidates: Vec<&str> = known.to_vec();
     candidates.extend(SYNONYMS.iter().map(|(theirs, _)| *theirs));
-    candidates.push("nr_hugepages");
     candidates.extend(
         program
             .iter()

@@ -11,6 +11,8 @@ use std::collections::HashMap;
 
 /// Deeper nesting than any job needs and any stack minds.
 const MAX_DEPTH: usize = 64;
+/// More keys than any map of a job needs; bounds the search for duplicates.
+const MAX_KEYS: usize = 10_000;
 /// More nodes than any job needs; bounds what aliases may blow up to.
 const MAX_NODES: usize = 200_000;
 
@@ -203,6 +205,10 @@ fn size_of(node: &Node) -> usize {
 fn insert(source: Source<'_>, map: &mut Node, key: Key, value: Node) -> Result<(), JobError> {
     let begins = map.place;
     if let Kind::Map(entries) = &mut map.kind {
+        if entries.len() >= MAX_KEYS {
+            let message = format!("more than {MAX_KEYS} keys in one map");
+            return Err(JobError::at(source, key.place, message));
+        }
         let earlier = entries.iter_mut().find(|(k, _)| k.text == key.text);
         match earlier {
             Some((k, _)) if k.place.line >= begins.line && k.place != Place::default() => {

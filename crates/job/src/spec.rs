@@ -85,7 +85,7 @@ impl CaseSpec {
             environment: reader.texts("environment")?,
             affinity: reader.typed("affinity", value::cpu_list)?,
             settings: reader.settings()?,
-            directory: reader.text("directory")?.map(str::to_owned),
+            directory: reader.directory()?,
             timeout_ms: reader.typed("timeout", value::time_ms)?,
             monitors: reader.monitors()?,
             need_memory: reader.need_memory()?,
@@ -276,6 +276,19 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn directory(&self) -> Result<Option<String>, JobError> {
+        match self.text("directory")? {
+            Some("") => {
+                let place = self
+                    .node
+                    .get("directory")
+                    .map_or(self.node.place, |n| n.place);
+                Err(JobError::at(self.source, place, "`directory` is empty"))
+            }
+            directory => Ok(directory.map(str::to_owned)),
+        }
+    }
+
     fn metrics(&self) -> Result<BTreeMap<String, MetricNote>, JobError> {
         let mut metrics = BTreeMap::new();
         for (name, value) in self.entries("metrics")? {
@@ -382,7 +395,13 @@ fn check_option(spec: &OptionSpec, text: &str) -> Result<(), (String, &'static s
     match &spec.kind {
         OptionKind::Choice(choices) if choices.iter().any(|c| c == text) => Ok(()),
         OptionKind::Choice(_) => Err((format!("`{text}` is not one of its values"), "")),
-        OptionKind::Size => value::size_bytes(text, SOME_BOX).map(drop).map_err(plain),
+        OptionKind::Size => match value::size_bytes(text, SOME_BOX).map_err(plain)? {
+            0 => Err((
+                format!("`{text}` is no memory at all"),
+                "give a size such as 256M",
+            )),
+            _ => Ok(()),
+        },
         OptionKind::Time => value::time_ms(text).map(drop).map_err(plain),
         OptionKind::Tasks => value::tasks(text, SOME_BOX).map(drop).map_err(plain),
         OptionKind::Count => value::count(text).map(drop).map_err(plain),

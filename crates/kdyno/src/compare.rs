@@ -57,18 +57,21 @@ pub struct Selected {
 
 /// The runs that a selection means; without one those of the newest plan.
 pub fn selected(words: &[String], context: &mut Context) -> anyhow::Result<Selected> {
-    let mut index = index::open(context)?;
-    let selection = find(words, &mut index)?;
-    let mut plans: Vec<PlanId> = selection.found.iter().map(|(plan, _)| *plan).collect();
-    plans.dedup();
-    let mut rows = if plans.is_empty() {
-        Vec::new()
-    } else {
-        index.runs_select(&RunFilter {
+    let (selection, plans, mut rows) = index::ask(context, |index| {
+        let selection = find(words, index)?;
+        let mut plans: Vec<PlanId> = selection.found.iter().map(|(plan, _)| *plan).collect();
+        plans.dedup();
+        let filter = RunFilter {
             plans: plans.clone(),
             ..RunFilter::default()
-        })?
-    };
+        };
+        let rows = if plans.is_empty() {
+            Vec::new()
+        } else {
+            index.runs_select(&filter)?
+        };
+        Ok((selection, plans, rows))
+    })?;
     let wanted: HashSet<(PlanId, RunId)> = selection.found.into_iter().collect();
     rows.retain(|row| wanted.contains(&(row.plan, row.run_id)));
     let rows = set_apart(rows, &selection.plans_named);

@@ -137,12 +137,7 @@ impl UsageError {
 /// Prints an error with its causes and its hint, and says how to end. A reader that has gone
 /// (`kdyno list | head -1`) is no error.
 pub fn report(error: &anyhow::Error, context: &mut Context) -> Status {
-    let gone = error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|io| io.kind() == ErrorKind::BrokenPipe)
-    });
-    if gone {
+    if reader_is_gone(error) {
         return Status::Done;
     }
     let style = anstyle::Style::new()
@@ -154,6 +149,15 @@ pub fn report(error: &anyhow::Error, context: &mut Context) -> Status {
         context.note(&format!("{style}hint:{style:#} {hint}"));
     }
     Status::BadUsage
+}
+
+/// Whether it only means that nobody reads our output any more.
+pub fn reader_is_gone(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|io| io.kind() == ErrorKind::BrokenPipe)
+    })
 }
 
 fn hint_of(error: &anyhow::Error) -> Option<String> {

@@ -13,17 +13,13 @@ use kdyno_rundir::{Home, PlanDir, State};
 use kdyno_store::{Index, RunFilter, StoreError};
 use std::path::{Path, PathBuf};
 
-/// `kdyno index rebuild`.
+/// `kdyno index rebuild`: a new file, whatever the old one is.
 pub fn command(args: &IndexArgs, context: &mut Context) -> anyhow::Result<Status> {
     let IndexCommand::Rebuild = args.command;
     let home = context.home()?;
     let path = path_in(&home);
-    let mut index = match Index::open(&path) {
-        Ok(index) => index,
-        Err(StoreError::Corrupt { .. }) => replace_corrupt(&path, context)?,
-        Err(error) => return Err(error.into()),
-    };
-    index.clear()?;
+    remove(&path)?;
+    let mut index = Index::open(&path)?;
     let taken = take_in(&mut index, &home, context, |_| true)?;
     index.mark_filled()?;
     writeln!(context.out, "{taken} runs in {}", path.display())?;
@@ -35,19 +31,44 @@ fn path_in(home: &Home) -> PathBuf {
     home.path().join("index.sqlite")
 }
 
-/// The index, up to date with the run directories.
-pub fn open(context: &mut Context) -> anyhow::Result<Index> {
+/// Removes the index and the files that SQLite keeps beside it.
+fn remove(path: &Path) -> anyhow::Result<()> {
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        match std::fs::remove_file(&name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| PathBuf::from(&name).display().to_string());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Asks the index, brought up to date with the run directories before. One that turns out to be
+/// corrupt, at its opening or in its middle, is moved aside, built anew and asked again.
+pub fn ask<T>(
+    context: &mut Context,
+    question: impl Fn(&mut Index) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     let home = context.home()?;
     let path = path_in(&home);
-    match open_current(&home, &path, context) {
+    match open_current(&home, &path, context).and_then(|mut index| question(&mut index)) {
         Err(error) if is_corrupt(&error) => {
             let mut index = replace_corrupt(&path, context)?;
             take_in(&mut index, &home, context, |_| true)?;
             index.mark_filled()?;
-            Ok(index)
+            question(&mut index)
         }
         other => other,
     }
+}
+
+/// The index for taking runs in.
+pub fn open(context: &mut Context) -> anyhow::Result<Index> {
+    ask(context, |_| Ok(()))?;
+    Ok(Index::open(&path_in(&context.home()?))?)
 }
 
 fn is_corrupt(error: &anyhow::Error) -> bool {
@@ -71,10 +92,11 @@ fn open_current(home: &Home, path: &Path, context: &mut Context) -> anyhow::Resu
 
 /// The runs of a plan with all their figures.
 pub fn rows_of_plan(plan: PlanId, context: &mut Context) -> anyhow::Result<Vec<RunRow>> {
-    Ok(open(context)?.runs_select(&RunFilter {
+    let filter = RunFilter {
         plans: vec![plan],
         ..RunFilter::default()
-    })?)
+    };
+    ask(context, |index| Ok(index.runs_select(&filter)?))
 }
 
 /// The same from the run directories, for when there is no index.
@@ -95,21 +117,13 @@ fn replace_corrupt(path: &Path, context: &mut Context) -> anyhow::Result<Index> 
         aside.display()
     ));
     std::fs::rename(path, &aside).with_context(|| path.display().to_string())?;
-    for suffix in ["-wal", "-shm"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        // A leftover of the corrupt file would be applied to the new one.
-        match std::fs::remove_file(&name) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| PathBuf::from(&name).display().to_string());
-            }
-            _ => {}
-        }
-    }
+    // A leftover of the corrupt file would be applied to the new one.
+    remove(path)?;
     Ok(Index::open(path)?)
 }
 
-/// Takes in the sealed runs of the plans that `wanted` says and returns how many there were.
+/// Takes in the sealed runs of the plans that `wanted` says, forgets those that are gone, and
+/// returns how many were new. A plan that cannot be read hides no other.
 fn take_in(
     index: &mut Index,
     home: &Home,
@@ -118,18 +132,24 @@ fn take_in(
 ) -> anyhow::Result<usize> {
     let mut taken = 0;
     for plan in home.plans()?.entries.iter().filter(|plan| wanted(plan)) {
-        let known = index.run_ids(plan.id)?;
-        let mut rows = Vec::new();
-        for run in plan.runs()?.entries {
-            if known.contains(&run.id) {
+        let runs = match plan.runs() {
+            Ok(runs) => runs.entries,
+            Err(error) => {
+                let error = anyhow::Error::from(error);
+                context.note(&format!("plan {} is left out: {error:#}", plan.id));
                 continue;
             }
-            match sealed_row(&run) {
+        };
+        let mut gone = index.run_ids(plan.id)?;
+        let mut rows = Vec::new();
+        for run in runs.iter().filter(|run| !gone.remove(&run.id)) {
+            match sealed_row(run) {
                 Ok(Some(row)) => rows.push(row),
                 Ok(None) => {}
                 Err(error) => context.note(&format!("run {} is left out: {error:#}", run.id)),
             }
         }
+        index.runs_delete(&gone.into_iter().collect::<Vec<_>>())?;
         index.ingest(&rows)?;
         taken += rows.len();
     }

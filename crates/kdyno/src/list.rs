@@ -10,13 +10,12 @@ use kdyno_store::{RunFilter, Scalars};
 
 /// Prints the list, oldest first, so that the newest stands above the prompt.
 pub fn command(args: &ListArgs, context: &mut Context) -> anyhow::Result<Status> {
-    let mut index = index::open(context)?;
     // A line needs the headline only; the JSON of many runs with all figures would fill memory.
     let filter = RunFilter {
         scalars: Scalars::Headline,
         ..RunFilter::default()
     };
-    let rows = index.runs_select(&filter)?;
+    let rows = index::ask(context, |index| Ok(index.runs_select(&filter)?))?;
     let rows: Vec<&RunRow> = if args.select.is_empty() {
         rows.iter().collect()
     } else {
@@ -45,7 +44,15 @@ fn json_lines(rows: &[&RunRow]) -> anyhow::Result<String> {
 }
 
 fn table(rows: &[&RunRow]) -> String {
-    let lines: Vec<[String; 7]> = rows.iter().map(|row| line(row)).collect();
+    const WIDEST: usize = 48;
+    let cut = |text: String| -> String {
+        if text.chars().count() <= WIDEST {
+            text
+        } else {
+            text.chars().take(WIDEST - 3).chain("...".chars()).collect()
+        }
+    };
+    let lines: Vec<[String; 7]> = rows.iter().map(|row| line(row).map(cut)).collect();
     let mut out = String::new();
     for line in &lines {
         for (place, cell) in line.iter().enumerate() {

@@ -39,14 +39,8 @@ pub fn command(args: &ShowArgs, context: &mut Context) -> anyhow::Result<Status>
 
 /// The run directory that the user means.
 fn find(wanted: Option<&str>, context: &mut Context) -> anyhow::Result<PathBuf> {
-    let mut index = index::open(context)?;
-    let row = match wanted {
-        Some(id) => index.run_by_id_suffix(id)?.ok_or_else(|| {
-            UsageError::new(
-                format!("no run `{id}`"),
-                "`kdyno list` shows the ids of all runs",
-            )
-        })?,
+    let row = index::ask(context, |index| match wanted {
+        Some(id) => Ok(index.run_by_id_suffix(id)?),
         None => {
             let newest = RunFilter {
                 limit: Some(1),
@@ -54,12 +48,16 @@ fn find(wanted: Option<&str>, context: &mut Context) -> anyhow::Result<PathBuf> 
                 scalars: Scalars::None,
                 ..RunFilter::default()
             };
-            let rows = index.runs_select(&newest)?;
-            rows.into_iter().next().ok_or_else(|| {
-                UsageError::new("no run yet", "begin with `kdyno run jobs/quickstart.yaml`")
-            })?
+            Ok(index.runs_select(&newest)?.into_iter().next())
         }
-    };
+    })?;
+    let row = row.ok_or_else(|| match wanted {
+        Some(id) => UsageError::new(
+            format!("no run `{id}`"),
+            "`kdyno list` shows the ids of all runs",
+        ),
+        None => UsageError::new("no run yet", "begin with `kdyno run jobs/quickstart.yaml`"),
+    })?;
     let plan = context.home()?.plan(row.plan)?;
     let run = plan
         .runs()?

@@ -109,7 +109,7 @@ impl RundirError {
                 Some("read it with the kdyno that wrote it, or a newer one")
             }
             Self::Damaged { .. } => Some(
-                "verify the run to see every damaged file; restore it from a copy or run it again",
+                "`kdyno index rebuild` names every damaged run; restore it from a copy or run it again",
             ),
             Self::Incomplete { .. } => Some("run the trial again; its raw output is still there"),
             Self::TooLarge { .. } => {

@@ -173,18 +173,18 @@ impl Index {
         count.map_err(|e| StoreError::from_database(&self.path, &e))
     }
 
-    /// Removes every run, before it is filled again; until [`Index::mark_filled`] it is not filled.
+    /// Forgets runs; those that it does not know are no error.
     ///
     /// # Errors
-    /// What the database says.
-    pub fn clear(&mut self) -> Result<(), StoreError> {
+    /// What the database says; then none is forgotten.
+    pub fn runs_delete(&mut self, runs: &[RunId]) -> Result<(), StoreError> {
         let connection = &mut self.connection;
-        let cleared = self.runtime.block_on(async {
+        let deleted = self.runtime.block_on(async {
             let mut transaction = connection.begin_with(sql::engine::BEGIN_WRITE).await?;
-            sql::all_delete(&mut transaction).await?;
+            sql::runs_delete(&mut transaction, runs).await?;
             transaction.commit().await
         });
-        cleared.map_err(|e| StoreError::from_database(&self.path, &e))
+        deleted.map_err(|e| StoreError::from_database(&self.path, &e))
     }
 
     /// Closes it and folds its journal into the file; without it the next one to open does.

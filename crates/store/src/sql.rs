@@ -478,11 +478,15 @@ pub(crate) async fn filled_insert(connection: &mut AnyConnection) -> Result<()> 
     Ok(())
 }
 
-/// Removes everything but the schema.
-pub(crate) async fn all_delete(connection: &mut AnyConnection) -> Result<()> {
-    for table in ["filled", "kpi_point", "run_reading", "run", "metric_set"] {
-        let statement = Statement::new(&format!("DELETE FROM {table}"));
-        statement.execute(connection).await?;
+/// Removes these runs.
+pub(crate) async fn runs_delete(connection: &mut AnyConnection, runs: &[RunId]) -> Result<()> {
+    for chunk in runs.chunks(CHUNK) {
+        let ids: Vec<String> = chunk.iter().map(ToString::to_string).collect();
+        for table in ["kpi_point", "run_reading", "run"] {
+            let mut statement = Statement::new(&format!("DELETE FROM {table}"));
+            statement.any_of("run_id", &ids)?;
+            statement.execute(connection).await?;
+        }
     }
     Ok(())
 }

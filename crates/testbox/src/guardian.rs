@@ -62,6 +62,11 @@ impl Guardian {
         matches!(self.process.try_wait(), Ok(None))
     }
 
+    /// Its pid.
+    pub(crate) fn pid(&self) -> i32 {
+        i32::try_from(self.process.id()).unwrap_or(i32::MAX)
+    }
+
     /// Where a trial's process tells its group.
     pub(crate) fn line(&self) -> std::io::Result<OwnedFd> {
         self.pipe.as_fd().try_clone_to_owned()

@@ -75,6 +75,20 @@ impl Journal {
         &self.path
     }
 
+    /// What a file held before the runs that share the machine with us (`--force`) changed it, when
+    /// `now` is a value of theirs.
+    pub(crate) fn elder_original(&self, path: &Path, now: &str) -> Option<String> {
+        let journals = std::fs::read_dir(self.path.parent()?).ok()?.flatten();
+        let others = journals.filter(|e| e.path() != self.path && is_journal(&e.path()));
+        others.into_iter().find_map(|journal| {
+            let text = std::fs::read_to_string(journal.path()).ok()?;
+            let changes = changes_in(&text, &mut Vec::new());
+            let values: Vec<(String, String)> = values_of(&changes, path);
+            let theirs = values.iter().any(|(_, set)| set == now);
+            theirs.then(|| values.first().map(|(before, _)| before.clone()))?
+        })
+    }
+
     /// A second handle, whose lock the guardian inherits: a journal that is locked belongs to a
     /// run that lives.
     pub(crate) fn share(&self) -> std::io::Result<File> {
@@ -125,7 +139,7 @@ pub(crate) fn undo_all(
         Err(error) => return Err(TestboxError::at(state_dir, error)),
     };
     for entry in entries.flatten() {
-        if !entry.file_name().to_string_lossy().starts_with(PREFIX) || is_alive(&entry.path()) {
+        if !is_journal(&entry.path()) || is_alive(&entry.path()) {
             continue;
         }
         match undo(&entry.path(), boot_id, None) {
@@ -140,6 +154,11 @@ pub(crate) fn undo_all(
     failure.map_or(Ok(all), Err)
 }
 
+fn is_journal(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+}
+
 /// Whether a journal is held by a run or its guardian.
 fn is_alive(path: &Path) -> bool {
     let file = File::open(path);
@@ -149,7 +168,7 @@ fn is_alive(path: &Path) -> bool {
 /// Whether some journal waits to be undone in a directory, as far as we may look.
 pub(crate) fn is_waiting(state_dir: &Path) -> bool {
     let entries = std::fs::read_dir(state_dir).into_iter().flatten().flatten();
-    let mut journals = entries.filter(|e| e.file_name().to_string_lossy().starts_with(PREFIX));
+    let mut journals = entries.filter(|entry| is_journal(&entry.path()));
     journals.any(|journal| !is_alive(&journal.path()))
 }
 
@@ -249,45 +268,50 @@ fn is_of_this_boot(changes: &[Change], now: Option<&BootId>) -> bool {
 }
 
 /// Puts files back, the last changed first. What a file should hold is what it held before our
-/// first change of it.
+/// first change of it. What fails is tried once more: of a pair the kernel takes a value only
+/// after the other one is back.
 fn restore_files(changes: &[Change], recovery: &mut Recovery, failures: &mut Vec<String>) {
-    let mut done: Vec<&PathBuf> = Vec::new();
+    let mut paths: Vec<&Path> = Vec::new();
     for change in changes.iter().rev() {
-        let Change::File { path, .. } = change else {
-            continue;
-        };
-        if done.contains(&path) {
-            continue;
-        }
-        done.push(path);
-        let of_path = |c: &Change| match c {
-            Change::File {
-                path: p,
-                before,
-                set,
-            } if p == path => Some((before.clone(), set.clone())),
-            _ => None,
-        };
-        let all: Vec<(String, String)> = changes.iter().filter_map(of_path).collect();
-        let Some((original, _)) = all.first() else {
-            continue;
-        };
-        match restore_file(path, original, &all) {
-            Ok(Restored::Back) => recovery
-                .restored
-                .push(format!("{}: {original}", path.display())),
-            Ok(Restored::Already) => {}
-            Ok(Restored::NotOurs(now)) => {
-                recovery
-                    .left_alone
-                    .push(format!("{}: {now}", path.display()));
-            }
-            Err(error) => failures.push(format!(
-                "{} should be `{original}`: {error}",
-                path.display()
-            )),
+        if let Change::File { path, .. } = change
+            && !paths.contains(&path.as_path())
+        {
+            paths.push(path);
         }
     }
+    for last in [false, true] {
+        let mut failed = Vec::new();
+        for path in paths {
+            let all = values_of(changes, path);
+            let Some((original, _)) = all.first() else {
+                continue;
+            };
+            match restore_file(path, original, &all) {
+                Ok(Restored::Back) => recovery
+                    .restored
+                    .push(format!("{}: {original}", path.display())),
+                Ok(Restored::Already) => {}
+                Ok(Restored::NotOurs(now)) => recovery
+                    .left_alone
+                    .push(format!("{}: {now}", path.display())),
+                Err(error) if last => failures.push(format!(
+                    "{} should be `{original}`: {error}",
+                    path.display()
+                )),
+                Err(_) => failed.push(path),
+            }
+        }
+        paths = failed;
+    }
+}
+
+/// What a file held before and after each of its changes, in order.
+fn values_of(changes: &[Change], wanted: &Path) -> Vec<(String, String)> {
+    let of_path = |change: &Change| match change {
+        Change::File { path, before, set } if path == wanted => Some((before.clone(), set.clone())),
+        _ => None,
+    };
+    changes.iter().filter_map(of_path).collect()
 }
 
 enum Restored {

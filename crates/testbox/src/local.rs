@@ -13,7 +13,8 @@ use crate::monitors::{
 use crate::root::SysRoot;
 use crate::runner::{self, Ended, Setting as RunSetting};
 use crate::settings::{self, Settings};
-use crate::strays::Trials;
+use crate::strays::{self, Trials};
+use crate::sys;
 use kdyno_model::{
     BoxFacts, ClockKind, FailReason, Measurement, MonitorOverhead, Outcome, Preparation, Recovery,
     SeriesSet, Stage, Testbox, TestboxError, Trial, Window,
@@ -146,6 +147,7 @@ impl LocalTestbox {
             notes.push("the guardian was gone and was started anew".to_owned());
             held.guardian = Guardian::start(&options.program, &held.journal, &held.lock)?;
         }
+        let guardian = held.guardian.pid();
         held.journal.note(&Change::Run {
             run: run.to_owned(),
         })?;
@@ -189,16 +191,24 @@ impl LocalTestbox {
             notes.push(format!("the cgroup stays for now: {error}"));
             0
         });
-        let left = Trials::of_run(run).end().len().max(members);
-        if left > 0 {
-            notes.push(format!(
-                "{left} processes that the program left behind were ended"
-            ));
-        }
         let Ended {
             rounds,
+            group,
             mut outcome,
         } = ended?;
+        let left = Trials {
+            group,
+            ..Trials::of_run(run)
+        }
+        .end()
+        .len();
+        let left = left.max(members) + strays::end_orphans(guardian).len();
+        if left > 0 {
+            let processes = if left == 1 { "process" } else { "processes" };
+            notes.push(format!(
+                "{left} {processes} that the program left behind were ended"
+            ));
+        }
         let killed_somewhere = oom_kills(&options.root) > oom_before;
         if killed || (killed_somewhere && was_killed(&outcome)) {
             outcome = Outcome::OutOfMemory;
@@ -209,7 +219,11 @@ impl LocalTestbox {
             start_unix_ns,
         };
         Ok(Measured {
-            ended: Ended { rounds, outcome },
+            ended: Ended {
+                rounds,
+                group,
+                outcome,
+            },
             window,
             series,
             overhead,
@@ -304,11 +318,18 @@ impl Testbox for LocalTestbox {
             no_cgroup: None,
         });
         self.kernel_log = KernelLog::open(&self.options.root);
+        sys::adopt_orphans()
+            .map_err(|error| TestboxError::new(format!("cannot adopt orphans: {error}")))?;
         self.probe_cgroup()
     }
 
     fn run(&mut self, trial: &Trial, raw_dir: &Path) -> Result<Measurement, TestboxError> {
-        let run = format!("{}-{}", trial.plan.short(), trial.index);
+        // The session makes it ours alone: two processes may run one plan (`--force`).
+        let session = trial
+            .session
+            .map(|session| session.short())
+            .unwrap_or_default();
+        let run = format!("{}-{}-{session}", trial.plan.short(), trial.index);
         let mut notes = Vec::new();
         let refused = self.set_up(trial)?;
         if let Some(log) = &mut self.kernel_log {
@@ -321,6 +342,7 @@ impl Testbox for LocalTestbox {
             Some(outcome) => Measured {
                 ended: Ended {
                     rounds: Vec::new(),
+                    group: None,
                     outcome,
                 },
                 window: Window {

@@ -19,6 +19,10 @@ pub fn state_dir() -> PathBuf {
     if let Some(dir) = std::env::var_os("KDYNO_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
         return PathBuf::from(dir);
     }
+    user_state_dir()
+}
+
+fn user_state_dir() -> PathBuf {
     let user = sys::effective_user();
     if user == 0 {
         return PathBuf::from(SYSTEM_DIR);
@@ -110,7 +114,7 @@ fn make_state_dir(dir: &Path) -> Result<(), TestboxError> {
 /// A user's run and root's run disturb each other as well. It is only looked at and not held: a
 /// user must not keep root from the machine.
 fn look_at_system_lock(state_dir: &Path, force: bool) -> Result<(), TestboxError> {
-    if state_dir.starts_with(SYSTEM_DIR) || std::env::var_os("KDYNO_RUNTIME_DIR").is_some() {
+    if state_dir.starts_with(SYSTEM_DIR) || state_dir != user_state_dir() {
         return Ok(());
     }
     let path = Path::new(SYSTEM_DIR).join("lock");

@@ -38,6 +38,8 @@ pub(crate) struct Setting<'a> {
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub rounds: Vec<Round>,
+    /// The process group of the last one.
+    pub group: Option<i32>,
     pub outcome: Outcome,
 }
 
@@ -49,13 +51,21 @@ pub(crate) fn run_rounds(setting: &Setting<'_>, start_raw_ns: u64) -> Result<End
     let until = work.rounds.until_ms.map(Duration::from_millis);
     let mut output = Output::open(setting.raw_dir)?;
     let mut rounds = Vec::new();
+    let mut group = None;
     loop {
         let (round, outcome) = run_round(setting, &mut output, start_raw_ns, deadline)?;
-        rounds.extend(round);
+        if let Some((round, pid)) = round {
+            rounds.push(round);
+            group = Some(pid);
+        }
         let done = rounds.len() as u64 >= work.rounds.at_most
             || until.is_some_and(|until| begun.elapsed() >= until);
         if !outcome.is_done() || done {
-            return Ok(Ended { rounds, outcome });
+            return Ok(Ended {
+                rounds,
+                group,
+                outcome,
+            });
         }
     }
 }
@@ -91,7 +101,7 @@ fn run_round(
     output: &mut Output,
     start_raw_ns: u64,
     deadline: Option<Instant>,
-) -> Result<(Option<Round>, Outcome), TestboxError> {
+) -> Result<(Option<(Round, i32)>, Outcome), TestboxError> {
     let failed = |error: std::io::Error| TestboxError::at(setting.raw_dir, error);
     let started = StartStamp::new().map_err(failed)?;
     let mut command = command_of(setting, &started)?;
@@ -138,7 +148,7 @@ fn run_round(
         },
         Waited::Ended => outcome_of(status),
     };
-    Ok((Some(round), outcome))
+    Ok((Some((round, pid)), outcome))
 }
 
 /// Waits for the program; ends it when we may not wait any longer. Whatever happens, it is
@@ -219,7 +229,7 @@ fn not_started(work: &Work, error: &std::io::Error) -> String {
         .as_ref()
         .filter(|dir| !PathBuf::from(dir).is_dir())
     {
-        return format!("the directory {directory} does not exist");
+        return format!("`{directory}` is no directory");
     }
     match (error.kind(), &work.affinity) {
         (std::io::ErrorKind::NotFound, _) => format!("`{program}` was not found"),

@@ -101,25 +101,60 @@ impl Settings {
         for setting in wanted {
             files.push((path_of(root, setting)?, value_in(&setting.value)));
         }
-        let unwanted = |path: &PathBuf| files.iter().all(|(wanted, _)| wanted != path);
-        let stale: Vec<(PathBuf, String)> = self
-            .made
-            .iter()
-            .filter(|(path, made)| made.found != made.shown && unwanted(path))
-            .map(|(path, made)| (path.clone(), made.found.clone()))
-            .collect();
-        for (path, value) in stale.into_iter().chain(files) {
+        self.go_back_except(&files, journal)?;
+        for (path, value) in files {
+            if let Some(partner) =
+                partner(&path).filter(|_| read_value(&path).ok().as_ref() != Some(&value))
+            {
+                self.enter_partner(&partner, journal)?;
+            }
             self.set(&path, &value, journal)?;
         }
         Ok(())
     }
 
+    /// Puts back what was made before and is not asked for any more. Zeros come last: the kernel
+    /// refuses them for one of a pair and sets them itself when the other is put back.
+    fn go_back_except(
+        &mut self,
+        wanted: &[(PathBuf, String)],
+        journal: &mut Journal,
+    ) -> Result<(), TestboxError> {
+        let mut stale: Vec<(PathBuf, String)> = self
+            .made
+            .iter()
+            .filter(|(path, _)| wanted.iter().all(|(wanted, _)| wanted != *path))
+            .map(|(path, made)| (path.clone(), made.found.clone()))
+            .collect();
+        stale.sort_by_key(|(_, found)| found == "0");
+        stale
+            .iter()
+            .try_for_each(|(path, found)| self.set(path, found, journal))
+    }
+
+    /// The other one of a pair, which the kernel is about to set to 0.
+    fn enter_partner(&mut self, path: &Path, journal: &mut Journal) -> Result<(), TestboxError> {
+        let now = read_value(path)?;
+        let made = self
+            .made
+            .entry(path.to_owned())
+            .or_insert_with(|| Made::found(&now));
+        let before = made.found.clone();
+        journal.note(&Change::File {
+            path: path.to_owned(),
+            before,
+            set: "0".to_owned(),
+        })
+    }
+
     fn set(&mut self, path: &Path, value: &str, journal: &mut Journal) -> Result<(), TestboxError> {
         let now = read_value(path)?;
-        let made = self.made.entry(path.to_owned()).or_insert_with(|| Made {
-            found: now.clone(),
-            written: now.clone(),
-            shown: now.clone(),
+        let made = self.made.entry(path.to_owned()).or_insert_with(|| {
+            Made::found(
+                &journal
+                    .elder_original(path, &now)
+                    .unwrap_or_else(|| now.clone()),
+            )
         });
         if now == value || (now == made.shown && made.written == value) {
             return Ok(());
@@ -162,6 +197,35 @@ struct Made {
     shown: String,
 }
 
+impl Made {
+    /// Nothing was written yet.
+    fn found(value: &str) -> Self {
+        Self {
+            found: value.to_owned(),
+            written: value.to_owned(),
+            shown: value.to_owned(),
+        }
+    }
+}
+
+/// Settings of which the kernel keeps one at 0: setting one sets the other.
+const PAIRS: [(&str, &str); 3] = [
+    ("dirty_bytes", "dirty_ratio"),
+    ("dirty_background_bytes", "dirty_background_ratio"),
+    ("overcommit_kbytes", "overcommit_ratio"),
+];
+
+/// The other one of a pair.
+fn partner(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let other = PAIRS.iter().find_map(|(a, b)| match name {
+        _ if name == *a => Some(*b),
+        _ if name == *b => Some(*a),
+        _ => None,
+    });
+    Some(path.with_file_name(other?))
+}
+
 /// Whether a file is a pool of huge pages, which may give less than was asked for.
 pub(crate) fn is_pool(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "nr_hugepages")
@@ -185,6 +249,9 @@ fn read_value(path: &Path) -> Result<String, TestboxError> {
 fn cannot_write(path: &Path, value: &str, error: &std::io::Error) -> TestboxError {
     let failed = TestboxError::at(path, format!("cannot set `{value}`: {error}"));
     match error.kind() {
+        ErrorKind::PermissionDenied if crate::sys::effective_user() == 0 => {
+            failed.hint("nobody may write it on this kernel")
+        }
         ErrorKind::PermissionDenied => failed.hint("settings of the machine need root"),
         ErrorKind::ReadOnlyFilesystem => {
             failed.hint("it is mounted read-only here, as in a container; run on the host")

@@ -45,23 +45,24 @@ impl Trials {
     }
 
     /// Ends them and waits until they are gone, within the kernel's patience; returns who was
-    /// there. Again and again, since a process may fork while it is killed.
+    /// there. Again and again, since a process may fork while it is killed, and once more when
+    /// nobody is seen: the environment of one that is just being executed is empty.
     pub(crate) fn end(&self) -> Vec<i32> {
+        const QUIET_WALKS: usize = 3;
         let begun = Instant::now();
         let mut ended: Vec<i32> = Vec::new();
-        loop {
+        let mut quiet = 0;
+        while quiet < QUIET_WALKS && begun.elapsed() < PATIENCE {
             let members = self.kill();
-            if members.is_empty() || begun.elapsed() > PATIENCE {
-                return ended;
+            quiet = if members.is_empty() { quiet + 1 } else { 0 };
+            for pid in members {
+                if !ended.contains(&pid) {
+                    ended.push(pid);
+                }
             }
-            ended.extend(
-                members
-                    .into_iter()
-                    .filter(|pid| !ended.contains(pid))
-                    .collect::<Vec<_>>(),
-            );
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(2));
         }
+        ended
     }
 
     /// The living processes that carry one of the runs in their environment. A zombie's is empty:
@@ -86,4 +87,45 @@ impl Trials {
             })
             .collect()
     }
+}
+
+/// Ends and reaps the processes that were left to us: whoever loses its parent during a trial
+/// becomes our child, however it hides. `but` is a child that stays. Returns who was there.
+pub(crate) fn end_orphans(but: i32) -> Vec<i32> {
+    let begun = Instant::now();
+    let mut ended = Vec::new();
+    loop {
+        let orphans: Vec<i32> = children().into_iter().filter(|pid| *pid != but).collect();
+        if orphans.is_empty() || begun.elapsed() > PATIENCE {
+            return ended;
+        }
+        for pid in orphans {
+            sys::kill_process(pid);
+            // One that is no child of ours any more was reaped by its thread's own wait.
+            if sys::reap(pid).is_ok() {
+                ended.push(pid);
+            }
+        }
+    }
+}
+
+/// Our children: the processes whose parent is this process.
+fn children() -> Vec<i32> {
+    let us = std::process::id().to_string();
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            // The command in brackets may hold anything; behind it come the state and the parent.
+            let behind = stat
+                .rsplit_once(')')
+                .map(|(_, behind)| behind)
+                .unwrap_or_default();
+            behind.split_whitespace().nth(1) == Some(us.as_str())
+        })
+        .collect()
 }

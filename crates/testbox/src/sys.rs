@@ -92,7 +92,7 @@ pub(crate) enum Waited {
     TimedOut,
 }
 
-/// Makes the command set itself up: it ends with us, has a process group of its own that the
+/// Makes the command set itself up: it ends with us, has a session of its own whose group the
 /// guardian knows, is in its cgroups and on its CPUs. A cgroup that cannot be joined fails the
 /// start.
 pub(crate) fn set_up_child(command: &mut Command, setup: ChildSetup) {
@@ -100,8 +100,10 @@ pub(crate) fn set_up_child(command: &mut Command, setup: ChildSetup) {
     let parent = std::process::id();
     let hook = move || {
         end_with(parent)?;
-        // SAFETY: setpgid on ourselves.
-        check(unsafe { libc::setpgid(0, 0) })?;
+        // A session and not only a group: a program that asks the terminal something would be
+        // stopped and never heard of again; without a terminal it fails at once.
+        // SAFETY: setsid takes nothing; a child is never a group leader yet.
+        check(unsafe { libc::setsid() })?;
         if let Some(guardian) = &setup.guardian {
             tell_group(guardian.as_raw_fd());
         }
@@ -114,7 +116,7 @@ pub(crate) fn set_up_child(command: &mut Command, setup: ChildSetup) {
         }
         Ok(())
     };
-    // SAFETY: the hook makes only async-signal-safe calls (prctl, getppid, setpgid, getpid,
+    // SAFETY: the hook makes only async-signal-safe calls (prctl, getppid, setsid, getpid,
     // signal, write, sched_setaffinity, clock_gettime) and allocates nothing, so it may run between fork and exec.
     unsafe { command.pre_exec(hook) };
 }
@@ -317,6 +319,12 @@ pub(crate) fn kill_process(pid: i32) {
         // SAFETY: kill takes numbers; 0, 1 and negative pids, which would hit others, are excluded.
         unsafe { libc::kill(pid, libc::SIGKILL) };
     }
+}
+
+/// Processes below us that lose their parent become our children instead of the system's.
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: prctl with numbers.
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) })
 }
 
 /// Whether a process of this number exists.

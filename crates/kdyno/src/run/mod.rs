@@ -7,13 +7,14 @@ mod progress;
 
 use crate::cli::RunArgs;
 use crate::compare;
-use crate::context::{Context, Status, UsageError};
+use crate::context::{Context, Status, UsageError, reader_is_gone};
 use crate::index;
+use anyhow::Context as _;
 use execute::Finished;
 use kdyno_job::catalog::Catalog;
 use kdyno_job::plan::Plan;
-use kdyno_model::{BoxFacts, Preparation, SessionId, Setting, Testbox, Trial};
-use kdyno_rundir::PlanDir;
+use kdyno_model::{BoxFacts, Preparation, RunId, SessionId, Setting, Testbox, Trial};
+use kdyno_rundir::{PlanDir, RunReader, State};
 use kdyno_testbox::{Interrupt, LocalOptions, LocalTestbox, root::SysRoot, state_dir};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -21,12 +22,10 @@ use std::path::PathBuf;
 /// Runs a new plan, or finishes the newest unfinished one.
 pub fn command(args: &RunArgs, context: &mut Context) -> anyhow::Result<Status> {
     let catalog = Catalog::built_in()?;
-    let interrupt = Interrupt::install()?;
     if args.resume {
-        return resume(args, &catalog, interrupt, context);
+        return resume(args, &catalog, context);
     }
-    let mut testbox = local(args.testbox.clone(), Some(interrupt.clone()))?;
-    let facts = testbox.facts()?;
+    let facts = local(args.testbox.clone(), None)?.facts()?;
     let host = planning::host_name(&mut local(None, None)?)?;
     let planned = planning::plan(args, &host, &facts, &catalog)?;
     for note in &planned.notes {
@@ -42,8 +41,13 @@ pub fn command(args: &RunArgs, context: &mut Context) -> anyhow::Result<Status> 
     if args.dry_run {
         return dry_run::print(&planned.plan, &catalog, context);
     }
+    // Until here an interrupt just ends us.
+    let interrupt = Interrupt::install()?;
+    let mut testbox = local(args.testbox.clone(), Some(interrupt.clone()))?;
     let session = SessionId::new();
-    testbox.prepare(&preparation(&planned.plan, session, args.force))?;
+    testbox
+        .prepare(&preparation(&planned.plan, session, args.force))
+        .with_context(|| planned.plan.job.clone())?;
     let home = context.home()?;
     let result = serde_json::to_vec(&planned.plan)
         .map_err(anyhow::Error::from)
@@ -94,28 +98,12 @@ fn settings_of(plan: &Plan) -> Vec<Setting> {
         .collect()
 }
 
-fn resume(
-    args: &RunArgs,
-    catalog: &Catalog,
-    interrupt: Interrupt,
-    context: &mut Context,
-) -> anyhow::Result<Status> {
-    let home = context.home()?;
-    let unfinished = home
-        .plans()?
-        .entries
-        .into_iter()
-        .find(|plan| !plan.is_finished());
-    let Some(dir) = unfinished else {
+fn resume(args: &RunArgs, catalog: &Catalog, context: &mut Context) -> anyhow::Result<Status> {
+    let Some((dir, plan)) = newest_unfinished(context)? else {
         context.note("nothing to resume: every plan is finished");
         return Ok(Status::Done);
     };
-    let plan: Plan = serde_json::from_slice(&dir.plan_bytes()?).map_err(|error| {
-        UsageError::new(
-            format!("{}: {error}", dir.path.join("plan.json").display()),
-            "remove this plan to give it up",
-        )
-    })?;
+    let interrupt = Interrupt::install()?;
     let host = planning::host_name(&mut local(None, None)?)?;
     let mut testbox = local(Some(plan.testbox.clone()), Some(interrupt.clone()))?;
     refuse_other_machine(&plan, &host, &testbox.facts()?)?;
@@ -124,6 +112,33 @@ fn resume(
     testbox.prepare(&preparation(&plan, session, args.force))?;
     let result = carry_out(&plan, &dir, &mut testbox, session, &interrupt, context);
     conclude(result, &mut testbox, &plan, catalog, context)
+}
+
+/// The newest plan that can be read and has trials left. One that cannot be read is told and
+/// hides no older one.
+fn newest_unfinished(context: &mut Context) -> anyhow::Result<Option<(PlanDir, Plan)>> {
+    for dir in context.home()?.plans()?.entries {
+        if dir.is_finished() {
+            continue;
+        }
+        let plan = dir
+            .plan_bytes()
+            .map_err(anyhow::Error::from)
+            .and_then(|bytes| {
+                let plan: Plan = serde_json::from_slice(&bytes)?;
+                anyhow::ensure!(plan.id == dir.id, "it is the plan of another directory");
+                dir.runs()?;
+                Ok(plan)
+            });
+        match plan {
+            Ok(plan) => return Ok(Some((dir, plan))),
+            Err(error) => context.note(&format!(
+                "{} cannot be resumed: {error:#}",
+                dir.path.display()
+            )),
+        }
+    }
+    Ok(None)
 }
 
 /// Runs of two machines or kernels are no runs of one plan; shares were taken of its CPUs.
@@ -156,14 +171,12 @@ fn carry_out(
     interrupt: &Interrupt,
     context: &mut Context,
 ) -> anyhow::Result<Finished> {
-    let done = dir.sealed_trials()?;
-    for note in &done.notes {
-        context.note(&format!("note: {note}"));
-    }
+    let _turn = lock_plan(dir)?;
+    let (done, damaged) = sealed_trials(dir, context)?;
     let todo: Vec<&Trial> = plan
         .trials
         .iter()
-        .filter(|trial| !done.runs.contains_key(&trial.index))
+        .filter(|trial| !done.contains(&trial.index))
         .collect();
     let mut index = match index::open(context) {
         Ok(index) => Some(index),
@@ -174,6 +187,9 @@ fn carry_out(
             None
         }
     };
+    if let Some(index) = &mut index {
+        index.runs_delete(&damaged)?;
+    }
     let mut execution = execute::Execution {
         plan,
         dir,
@@ -187,6 +203,47 @@ fn carry_out(
         dir.mark_finished()?;
     }
     Ok(finished)
+}
+
+/// Two processes that run one plan would run its trials twice.
+fn lock_plan(dir: &PlanDir) -> anyhow::Result<std::fs::File> {
+    let path = dir.path.join("plan.json");
+    let file = std::fs::File::open(&path).with_context(|| path.display().to_string())?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(UsageError::new(
+            format!("plan {} is being run by another process", dir.id.short()),
+            "wait for it, or end it",
+        )
+        .into()),
+        Err(std::fs::TryLockError::Error(error)) => {
+            Err(error).with_context(|| path.display().to_string())
+        }
+    }
+}
+
+/// The trials of a plan whose runs are complete, and the runs that were sealed and have been
+/// damaged since: their trials run again.
+fn sealed_trials(
+    dir: &PlanDir,
+    context: &mut Context,
+) -> anyhow::Result<(HashSet<u32>, Vec<RunId>)> {
+    let (mut done, mut damaged) = (HashSet::new(), Vec::new());
+    for run in dir.runs()?.entries {
+        let Some(reader) = run.open().ok().filter(RunReader::is_sealed) else {
+            continue;
+        };
+        match (reader.state(), reader.trial()) {
+            (State::Complete, Ok(trial)) => {
+                done.insert(trial.index);
+            }
+            _ => {
+                context.note(&format!("run {} is damaged; its trial runs again", run.id));
+                damaged.push(run.id);
+            }
+        }
+    }
+    Ok((done, damaged))
 }
 
 /// Puts the machine back whatever happened, then shows what came of the plan.
@@ -221,7 +278,11 @@ fn conclude(
     for line in &failures {
         context.note(line);
     }
-    table?;
+    if let Err(error) = table
+        && !reader_is_gone(&error)
+    {
+        return Err(error);
+    }
     Ok(if failures.is_empty() {
         Status::Done
     } else {

@@ -9,9 +9,13 @@ use kdyno_job::jobfile::{Case, JobFile};
 use kdyno_job::node::{Kind, Node, Place};
 use kdyno_job::plan::{Plan, PlanOptions, PlannedCase, draw};
 use kdyno_job::resolve::{ResolveError, resolve};
+use kdyno_job::value::cpus;
 use kdyno_model::{BoxFacts, PlanId, Testbox, Work};
 use kdyno_testbox::monitors::DEFAULT_MONITORS;
 use kdyno_testbox::root::SysRoot;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -68,13 +72,16 @@ pub(super) fn plan(
             Ok(case) => {
                 for work in &case.work {
                     check_monitors(work, &name)?;
+                    check_affinity(work, facts, &name)?;
                 }
                 planned.push(case);
             }
             Err(ResolveError::Unmet(need)) => {
                 skipped.push(format!("{}: {need}", case.reference.name()))
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => {
+                return Err(error).with_context(|| format!("{name}: {}", case.reference.name()));
+            }
         }
     }
     let since_1970 = SystemTime::now()
@@ -130,6 +137,35 @@ fn check_monitors(work: &Work, job: &str) -> anyhow::Result<()> {
         .with_context(|| format!("{job}: monitors"))
 }
 
+/// A CPU that the machine does not have would fail every trial, or silently be left out.
+fn check_affinity(work: &Work, facts: &BoxFacts, job: &str) -> Result<(), UsageError> {
+    let Some(online) = facts
+        .entries
+        .get("cpu.online")
+        .and_then(|list| cpus(list).ok())
+    else {
+        return Ok(());
+    };
+    let wanted = work
+        .affinity
+        .as_deref()
+        .and_then(|list| cpus(list).ok())
+        .unwrap_or_default();
+    match wanted.iter().find(|cpu| !online.contains(cpu)) {
+        None => Ok(()),
+        Some(cpu) => {
+            let message = format!(
+                "{job}: affinity: CPU {cpu} is not online on {}",
+                facts.testbox
+            );
+            Err(UsageError::new(
+                message,
+                format!("online are {}", facts.entries["cpu.online"]),
+            ))
+        }
+    }
+}
+
 /// A seed that differs from run to run; it is recorded, so any 32 bits will do.
 fn fresh_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
@@ -151,14 +187,8 @@ fn job(args: &RunArgs, catalog: &Catalog) -> anyhow::Result<(JobFile, String, Op
         .into()),
         ([file], []) if is_job(file) => {
             let bytes = read_job(file)?;
-            let text = String::from_utf8_lossy(&bytes);
-            let job = JobFile::read(
-                Source {
-                    name: file,
-                    text: &text,
-                },
-                catalog,
-            )?;
+            let text = text_of(file, &bytes)?;
+            let job = JobFile::read(Source { name: file, text }, catalog)?;
             Ok((job, file.clone(), Some(bytes)))
         }
         (words, []) if words.iter().any(is_job) => Err(UsageError::new(
@@ -179,19 +209,54 @@ fn job(args: &RunArgs, catalog: &Catalog) -> anyhow::Result<(JobFile, String, Op
     }
 }
 
+/// Reads a job file. Anything but a regular file might never end.
 fn read_job(file: &str) -> anyhow::Result<Vec<u8>> {
-    let length = std::fs::metadata(file)
+    let handle = File::options()
+        .read(true)
+        .custom_flags(O_NONBLOCK)
+        .open(file)
+        .with_context(|| file.to_owned())?;
+    let mut bytes = Vec::new();
+    let regular = handle
+        .metadata()
         .with_context(|| file.to_owned())?
-        .len();
-    if length > MOST_JOB_BYTES {
+        .is_file();
+    if regular {
+        handle
+            .take(MOST_JOB_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .with_context(|| file.to_owned())?;
+    }
+    if !regular || bytes.len() as u64 > MOST_JOB_BYTES {
         return Err(UsageError::new(
-            format!("{file}: {length} bytes are no job file"),
+            format!("{file} is no job file: it is not a text of a few lines"),
             "is it the right file?",
         )
         .into());
     }
-    std::fs::read(file).with_context(|| file.to_owned())
+    Ok(bytes)
 }
+
+/// The text of a job file, which is UTF-8.
+fn text_of<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, UsageError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let before = &bytes[..error.valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let column = before
+            .iter()
+            .rev()
+            .take_while(|byte| **byte != b'\n')
+            .count()
+            + 1;
+        UsageError::new(
+            format!("{file}:{line}:{column}: this byte is no UTF-8 text"),
+            "save the job file as UTF-8",
+        )
+    })
+}
+
+/// `O_NONBLOCK` of Linux: opening a FIFO that nobody writes to must not hang.
+const O_NONBLOCK: i32 = 0o4000;
 
 fn list_of(words: &[String]) -> Node {
     let words = words.iter().map(|word| Node::quoted(word)).collect();

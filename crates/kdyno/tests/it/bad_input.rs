@@ -50,6 +50,65 @@ fn jobs_that_are_wrong() {
 }
 
 #[test]
+fn files_that_are_no_jobs() {
+    let bench = Bench::new();
+    let latin = bench.file("latin.yaml", b"testcase: t\ncommand: caf\xe9\n");
+    bench
+        .kdyno(&["run", &latin])
+        .with_status(2)
+        .says("latin.yaml:2:13: this byte is no UTF-8");
+    std::os::unix::fs::symlink("/dev/zero", bench.path("zero.yaml")).unwrap();
+    bench
+        .kdyno(&["run", "zero.yaml"])
+        .with_status(2)
+        .says("zero.yaml is no job file");
+    bench
+        .kdyno(&["run", "no/such.yaml"])
+        .with_status(2)
+        .says("no/such.yaml: No such file");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(bench.path("fifo.yaml"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    bench
+        .kdyno(&["run", "fifo.yaml"])
+        .with_status(2)
+        .says("fifo.yaml is no job file");
+    bench
+        .kdyno(&["run", &bench.file("big.yaml", vec![b'#'; 17 << 20])])
+        .with_status(2)
+        .says("no job file");
+    let keys: String = (0..20_000).map(|i| format!("k{i}: 1\n")).collect();
+    bench
+        .kdyno(&["run", &bench.file("keys.yaml", keys)])
+        .with_status(2)
+        .says("more than 10000 keys");
+}
+
+#[test]
+fn values_that_mean_nothing() {
+    refused(
+        "vm-scalability: {test: anon-w-seq, size: 0}\n",
+        &["no memory at all"],
+    );
+    refused(
+        "testcase: t\ncommand: x\ndirectory: ''\n",
+        &["`directory` is empty"],
+    );
+    refused(
+        "testcase: t\ncommand: x\naffinity: 0,3999\n",
+        &["CPU 3999 is not online"],
+    );
+    refused(
+        "testcase: t\ncommand: x\nmonitors: [memimfo]\n",
+        &["job.yaml: monitors", "did you mean `meminfo`?"],
+    );
+}
+
+#[test]
 fn axes_that_explode_are_counted_and_ask_for_yes() {
     let list = |n: usize| (0..n).map(|i| i.to_string()).collect::<Vec<_>>().join(", ");
     let job = |n| {

@@ -207,6 +207,52 @@ fn a_missing_corrupt_or_foreign_index_is_built_anew() {
 }
 
 #[test]
+fn an_index_that_is_damaged_in_its_middle_is_built_anew() {
+    let bench = measured();
+    let before = bench.kdyno(&["list"]).ok().out;
+    let index = bench.home().join("index.sqlite");
+    // Without its journal the file has everything.
+    let whole = || {
+        bench.kdyno(&["index", "rebuild"]).ok().says("11 runs");
+        bench.kdyno(&["list"]).ok();
+        std::fs::read(&index).unwrap()
+    };
+    let pages = whole().len() / 4096;
+    for page in 1..pages.min(16) {
+        let mut bytes = whole();
+        bytes[page * 4096..(page + 1) * 4096].fill(0xa5);
+        for suffix in ["-wal", "-shm"] {
+            std::fs::remove_file(bench.home().join(format!("index.sqlite{suffix}"))).ok();
+        }
+        std::fs::write(&index, &bytes).unwrap();
+        assert_eq!(bench.kdyno(&["list"]).ok().out, before, "page {page}");
+    }
+    bench.kdyno(&["index", "rebuild"]).ok().says("11 runs");
+}
+
+#[test]
+fn a_broken_plan_hides_no_other() {
+    let bench = measured();
+    let before = bench.kdyno(&["list"]).ok().out;
+    let broken = bench
+        .home()
+        .join("plans/01a00000-0000-7000-8000-000000000001");
+    std::fs::create_dir(&broken).unwrap();
+    std::fs::write(broken.join("runs"), "not a directory").unwrap();
+    assert_eq!(bench.kdyno(&["list"]).ok().out, before);
+    bench
+        .kdyno(&["index", "rebuild"])
+        .ok()
+        .says("11 runs")
+        .says("is left out");
+    bench
+        .kdyno(&["run", "--resume"])
+        .ok()
+        .says("cannot be resumed")
+        .says("nothing to resume");
+}
+
+#[test]
 fn a_damaged_run_hides_no_other() {
     let bench = measured();
     let runs = bench.sealed();

@@ -213,6 +213,61 @@ fn a_killed_run_leaves_no_process_and_its_plan_resumes() {
 }
 
 #[test]
+fn resume_runs_the_trial_of_a_damaged_run_again_and_drops_the_damaged_one() {
+    for victim in ["trial.json", "readings.json"] {
+        let bench = Bench::new();
+        let job = bench.file("job.yaml", "testcase: t\ncommand: 'sleep 0.1; echo value: 1'\nruns: 6\nwarm_up: 0\nmonitors: none\n");
+        let mut child = start(&bench, &["run", &job]);
+        let begun = Instant::now();
+        while bench.sealed().len() < 2 {
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "no run was finished"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        bench.kdyno(&["list"]).ok();
+        let damaged = bench.sealed()[0].join(victim);
+        let bytes = std::fs::read(&damaged).unwrap();
+        std::fs::write(&damaged, &bytes[..bytes.len() / 2]).unwrap();
+        bench
+            .kdyno(&["run", "--resume"])
+            .ok()
+            .says("is damaged; its trial runs again");
+        let mut indices: Vec<u64> = bench
+            .listed()
+            .iter()
+            .map(|row| row["index"].as_u64().unwrap())
+            .collect();
+        indices.sort_unstable();
+        assert_eq!(indices, [0, 1, 2, 3, 4, 5], "{victim}");
+    }
+}
+
+#[test]
+fn a_plan_is_run_by_one_process_at_a_time() {
+    let bench = Bench::new();
+    let job = bench.file(
+        "job.yaml",
+        "testcase: t\ncommand: 'sleep 0.3; echo value: 1'\nruns: 3\nwarm_up: 0\n",
+    );
+    let mut child = start(&bench, &["run", &job]);
+    let begun = Instant::now();
+    while bench.run_dirs().is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it never began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    bench
+        .kdyno(&["run", "--resume", "--force"])
+        .with_status(2)
+        .says("is being run by another process");
+    assert!(child.wait().unwrap().success());
+    assert_eq!(bench.listed().len(), 3);
+}
+
+#[test]
 fn root_a_full_disk_loses_no_finished_run() {
     let Some(_turn) = machine_turn("root_a_full_disk_loses_no_finished_run") else {
         return;

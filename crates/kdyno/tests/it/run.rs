@@ -238,6 +238,58 @@ fn processes_that_a_program_leaves_behind_are_ended() {
 }
 
 #[test]
+fn processes_that_hide_their_environment_are_ended_too() {
+    let bench = Bench::new();
+    let marker = format!("8{}", std::process::id());
+    let daemon = format!(
+        "env -i setsid sleep {marker} >/dev/null 2>&1 & env -i sleep {marker} & echo value: 1"
+    );
+    bench
+        .kdyno(&["run", "-n", "1", "--warm-up", "0", &daemon])
+        .ok();
+    let left = std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter(|entry| {
+            let arguments = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            arguments
+                .split(|byte| *byte == 0)
+                .any(|argument| argument == marker.as_bytes())
+        });
+    assert_eq!(left.count(), 0);
+    assert!(bench.record()["notes"].to_string().contains("left behind"));
+}
+
+#[test]
+fn a_program_that_asks_the_terminal_fails_instead_of_waiting_for_ever() {
+    let bench = Bench::new();
+    bench
+        .kdyno(&["run", "-n", "1", "--warm-up", "0", "read x < /dev/tty"])
+        .with_status(3)
+        .says("/dev/tty");
+}
+
+#[test]
+fn a_reader_that_has_gone_does_not_hide_a_failure() {
+    let bench = Bench::new();
+    let script = format!(
+        "{} run -n 1 --warm-up 0 'exit 7' 2>err; echo $? >status",
+        crate::bench::binary()
+    );
+    let mut shell = bench.command_of("/bin/sh".as_ref(), &["-c", &format!("( {script} ) | true")]);
+    assert!(shell.status().unwrap().success());
+    assert_eq!(
+        std::fs::read_to_string(bench.path("status")).unwrap(),
+        "3\n"
+    );
+    assert!(
+        std::fs::read_to_string(bench.path("err"))
+            .unwrap()
+            .contains("exit code 7")
+    );
+}
+
+#[test]
 fn a_dry_run_changes_and_keeps_nothing() {
     let bench = Bench::new();
     let job = bench.file("job.yaml", MINE);

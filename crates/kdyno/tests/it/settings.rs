@@ -33,6 +33,47 @@ fn root_each_variant_has_its_setting_and_all_is_back() {
     bench.kdyno(&["restore"]).ok().says("nothing to restore");
 }
 
+/// Setting one of a pair makes the kernel set the other to 0, and it refuses that 0 for the first.
+#[test]
+fn root_both_of_a_pair_of_settings_are_back() {
+    let Some(_turn) = machine_turn("root_both_of_a_pair_of_settings_are_back") else {
+        return;
+    };
+    let pairs = || {
+        [
+            "dirty_bytes",
+            "dirty_ratio",
+            "dirty_background_bytes",
+            "dirty_background_ratio",
+        ]
+        .map(|name| std::fs::read_to_string(format!("/proc/sys/vm/{name}")).unwrap_or_default())
+    };
+    let bench = Bench::new();
+    let job = bench.file(
+        "job.yaml",
+        "testcase: t\ncommand: 'printf \"value: \"; cat /proc/sys/vm/dirty_bytes'\nruns: 2\nvariants:\n  bytes: {sysctl: {vm.dirty_bytes: 100000000, vm.dirty_background_bytes: 50000000}}\n  plain: {environment: {X: \"1\"}}\n",
+    );
+    let before = pairs();
+    bench.kdyno(&["run", &job]).ok();
+    assert_eq!(pairs(), before);
+    let values: Vec<(String, f64)> = bench
+        .listed()
+        .iter()
+        .map(|row| {
+            (
+                row["variant"].as_str().unwrap().to_owned(),
+                row["scalars"][0]["value"].as_f64().unwrap(),
+            )
+        })
+        .collect();
+    assert!(
+        values
+            .iter()
+            .all(|(variant, value)| (variant == "bytes") == (*value == 1e8)),
+        "{values:?}"
+    );
+}
+
 #[test]
 fn root_huge_pages_of_the_pool_are_given_back() {
     let Some(_turn) = machine_turn("root_huge_pages_of_the_pool_are_given_back") else {

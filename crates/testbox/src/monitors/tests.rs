@@ -245,8 +245,7 @@ fn names_unknown_absent_and_doubled() {
     assert!(error.message.contains("`vmstaat`"), "{error}");
     assert!(error.hint.unwrap().contains("there are: proc-vmstat"));
 
-    let (monitors, notes) =
-        available(&names(&["psi", "vmstat", "proc-vmstat"]), &root).unwrap();
+    let (monitors, notes) = available(&names(&["psi", "vmstat", "proc-vmstat"]), &root).unwrap();
     assert_eq!(
         monitors.iter().map(|m| m.name()).collect::<Vec<_>>(),
         ["proc-vmstat"]
