@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod fuzz;
 mod layers;
 
 use std::process::ExitCode;
@@ -15,6 +16,7 @@ const HELP: &str = "\
 cargo xtask layers                 check the crates' dependencies against docs/architecture.md
 cargo xtask bench [USEMEM]         measure what docs/performance.md reports, side by side;
                                    USEMEM is a build of upstream's tool to compare with
+cargo xtask fuzz [INPUTS [SEED]]   mutated jobs and outputs through the parsers
 ";
 
 fn main() -> ExitCode {
@@ -24,6 +26,11 @@ fn main() -> ExitCode {
         ["layers"] => layers::check(),
         ["bench"] => bench::all(None),
         ["bench", usemem] => bench::all(Some(usemem.as_ref())),
+        ["fuzz"] => fuzz::all(100_000, 1),
+        ["fuzz", inputs] => parsed(inputs).and_then(|inputs| fuzz::all(inputs, 1)),
+        ["fuzz", inputs, seed] => {
+            parsed(inputs).and_then(|inputs| fuzz::all(inputs, parsed(seed)?))
+        }
         _ => {
             print!("{HELP}");
             return ExitCode::from(2);
@@ -36,4 +43,9 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn parsed(word: &str) -> anyhow::Result<u64> {
+    word.parse()
+        .map_err(|_| anyhow::anyhow!("`{word}` is no number"))
 }

@@ -1,0 +1,194 @@
+//! A fuzz driver for stable Rust: seeds are mutated, parsers must neither panic nor hang.
+//!
+//! Not coverage-guided; in exchange it needs no other toolchain and a failure is reproduced by
+//! its seed. What it finds becomes a test of the crate.
+
+use anyhow::{Context, ensure};
+use kdyno_formats::{RawOutput, extract};
+use kdyno_job::catalog::Catalog;
+use kdyno_job::error::Source;
+use kdyno_job::jobfile::JobFile;
+use kdyno_job::resolve::resolve;
+use kdyno_model::{
+    BoxFacts, ClockKind, ExtractRules, Measurement, MonitorOverhead, Outcome, Round, Window,
+};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// Longer than any input of this size may take.
+const SLOW: Duration = Duration::from_secs(2);
+
+/// What the parsers see in real life, and a dictionary of what is special to them.
+const JOBS: [&str; 5] = [
+    include_str!("../../jobs/quickstart.yaml"),
+    include_str!("../../jobs/thp-setting.yaml"),
+    include_str!("../../jobs/hackbench.yaml"),
+    "a: &x {b: 1}\n<<: *x\n---\ntestcase: t\ncommand: [a, 'b']\nvariants: {v: {environment: {A: ~}}}\n",
+    "testcase: t\ncommand: |\n  echo 1\nhugepages: {2M: 5}\nsysctl: {vm.swappiness: [1, 2]}\nneed_memory: 1%\n",
+];
+const OUTPUTS: [&str; 3] = [
+    include_str!("../../crates/job/catalog/vm-scalability/fixtures/anon-w-seq.out"),
+    include_str!("../../crates/job/catalog/hackbench/fixtures/process-pipe.out"),
+    include_str!("../../crates/job/catalog/command/fixtures/keys.out"),
+];
+const WORDS: [&str; 24] = [
+    "<<",
+    "*a",
+    "&a",
+    "---",
+    "...",
+    "~",
+    "[",
+    "]",
+    "{",
+    "}",
+    "- ",
+    ": ",
+    "'",
+    "\"",
+    "\n",
+    "\t",
+    "|",
+    "100%",
+    "99999999999999999999",
+    "1e999",
+    "nan",
+    "\u{feff}",
+    "\u{0}",
+    "\u{1f600}",
+];
+
+/// Marsaglia's xorshift64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit.max(1) as u64) as usize
+    }
+
+    /// A seed with a few bytes changed, removed, doubled, or words put in.
+    fn mutated(&mut self, seeds: &[&str]) -> Vec<u8> {
+        let mut bytes = seeds[self.below(seeds.len())].as_bytes().to_vec();
+        for _ in 0..=self.below(8) {
+            let at = self.below(bytes.len());
+            let end = (at + self.below(20)).min(bytes.len());
+            match self.below(5) {
+                0 if at < bytes.len() => bytes[at] = self.below(256) as u8,
+                1 => drop(bytes.drain(at..end)),
+                2 => {
+                    let piece = bytes[at..end].repeat(1 + self.below(50));
+                    bytes.splice(at..at, piece);
+                }
+                _ => {
+                    let word = WORDS[self.below(WORDS.len())].repeat(1 + self.below(3));
+                    bytes.splice(at..at, word.into_bytes());
+                }
+            }
+        }
+        bytes
+    }
+}
+
+/// Mutates and parses; stops at the first panic or slow input and keeps it in a file.
+pub fn all(iterations: u64, seed: u64) -> anyhow::Result<()> {
+    let catalog = Catalog::built_in().context("the catalog")?;
+    let mut random = Random(seed | 1);
+    println!("{iterations} inputs of each kind from seed {seed}");
+    for n in 0..iterations {
+        let job = random.mutated(&JOBS);
+        watched("job", n, &job, || read_job(&job, &catalog))?;
+        let output = random.mutated(&OUTPUTS);
+        watched("output", n, &output, || read_output(&output, &catalog))?;
+    }
+    println!("no panic and nothing slow");
+    Ok(())
+}
+
+fn watched(kind: &str, n: u64, input: &[u8], parse: impl FnOnce()) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let survived = catch_unwind(AssertUnwindSafe(parse)).is_ok();
+    if survived && begun.elapsed() < SLOW {
+        return Ok(());
+    }
+    let path = std::env::temp_dir().join(format!("kdyno-fuzz-{kind}-{n}"));
+    std::fs::write(&path, input)?;
+    ensure!(
+        survived,
+        "{kind} {n} panicked; the input is {}",
+        path.display()
+    );
+    ensure!(
+        false,
+        "{kind} {n} took {:?}; the input is {}",
+        begun.elapsed(),
+        path.display()
+    );
+    Ok(())
+}
+
+fn read_job(bytes: &[u8], catalog: &Catalog) {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(job) = JobFile::read(
+        Source {
+            name: "fuzz.yaml",
+            text: &text,
+        },
+        catalog,
+    ) else {
+        return;
+    };
+    if job.case_count() > 2000 {
+        return;
+    }
+    let Ok(list) = job.cases("k", catalog) else {
+        return;
+    };
+    let facts = BoxFacts {
+        cpus: 4,
+        memory_bytes: 8 << 30,
+        numa_nodes: 1,
+        ..BoxFacts::default()
+    };
+    for spec in list.cases.iter().flat_map(|case| &case.variants) {
+        // Whether it resolves is not the question.
+        let _ = resolve(spec, &facts, &[], catalog);
+    }
+}
+
+fn read_output(bytes: &[u8], catalog: &Catalog) {
+    let round = Round {
+        stdout_to: bytes.len() as u64,
+        ..Round::default()
+    };
+    let measurement = Measurement {
+        outcome: Outcome::Done,
+        window: Window::default(),
+        clock: ClockKind::Wall,
+        rounds: vec![round],
+        facts_before: BoxFacts::default(),
+        facts_after: BoxFacts::default(),
+        kernel_log: Vec::new(),
+        series: Vec::new(),
+        overhead: MonitorOverhead::default(),
+        notes: Vec::new(),
+    };
+    for program in catalog.names().filter_map(|name| catalog.get(name)) {
+        let rules = ExtractRules {
+            prefix: program.name.clone(),
+            ..program.rules.clone()
+        };
+        let extracted = extract(
+            &rules,
+            RawOutput {
+                stdout: bytes,
+                stderr: b"",
+            },
+            &measurement,
+        );
+        let finite = extracted.is_ok_and(|e| e.readings.iter().all(|r| r.value.check().is_ok()));
+        assert!(finite, "a reading is not finite");
+    }
+}
