@@ -11,8 +11,8 @@ Examples:
   kdyno compare --format lkp                 the newest plan as an LKP table
   kdyno list                                 every finished run
 
-Exit status: 0 done, 1 regression found (only where asked), 2 usage or bad input,
-3 a run failed, 4 cannot tell or everything skipped, 130 interrupted.
+Exit status: 0 done, 2 usage, bad input, or kdyno could not do its work, 3 a run failed,
+4 cannot tell or everything skipped, 130 interrupted.
 
 Files: runs are kept below $KDYNO_HOME, else $XDG_DATA_HOME/kdyno, else ~/.local/share/kdyno.";
 

@@ -132,6 +132,33 @@ impl LocalTestbox {
         }
     }
 
+    /// A guardian that somebody ended is replaced before anything is changed.
+    fn guard(&mut self, notes: &mut Vec<String>) -> Result<(), TestboxError> {
+        let program = self.options.program.clone();
+        let held = self.held()?;
+        if !held.guardian.is_alive() {
+            notes.push("the guardian was gone and was started anew".to_owned());
+            held.guardian = Guardian::start(&program, &held.journal, &held.lock)?;
+        }
+        Ok(())
+    }
+
+    /// The cgroups of a trial, entered in the journal like the trial itself.
+    fn enter(&mut self, run: &str, notes: &mut Vec<String>) -> Result<TrialCgroups, TestboxError> {
+        let root = self.options.root.clone();
+        let held = self.held()?;
+        held.journal.note(&Change::Run {
+            run: run.to_owned(),
+        })?;
+        match &held.no_cgroup {
+            None => make_cgroups(&root, &format!("kdyno-{run}"), &mut held.journal),
+            Some(why) => {
+                notes.push(format!("no cgroup: {why}"));
+                Ok(TrialCgroups::default())
+            }
+        }
+    }
+
     fn measure(
         &mut self,
         trial: &Trial,
@@ -142,27 +169,12 @@ impl LocalTestbox {
         let options = self.options.clone();
         let (watchers, lost) = monitors::available(&trial.work.monitors, &options.root)?;
         notes.extend(lost);
-        let held = self.held()?;
-        if !held.guardian.is_alive() {
-            notes.push("the guardian was gone and was started anew".to_owned());
-            held.guardian = Guardian::start(&options.program, &held.journal, &held.lock)?;
-        }
-        let guardian = held.guardian.pid();
-        held.journal.note(&Change::Run {
-            run: run.to_owned(),
-        })?;
-        let mut cgroups = match &held.no_cgroup {
-            None => make_cgroups(&options.root, &format!("kdyno-{run}"), &mut held.journal)?,
-            Some(why) => {
-                notes.push(format!("no cgroup: {why}"));
-                TrialCgroups::default()
-            }
-        };
+        let cgroups = self.enter(run, notes)?;
+        let guardian = &self.held()?.guardian;
         let oom_before = oom_kills(&options.root);
-        let watch = if watchers.is_empty() {
-            None
-        } else {
-            Some(MonitorThread::start(watchers, MONITOR_PERIOD)?)
+        let watch = match watchers.is_empty() {
+            true => None,
+            false => Some(MonitorThread::start(watchers, MONITOR_PERIOD)?),
         };
         let start_unix_ns = unix_ns();
         let start_raw_ns = watch
@@ -173,61 +185,65 @@ impl LocalTestbox {
             run,
             program: &options.program,
             cgroups: &cgroups,
-            guardian: &held.guardian,
+            guardian,
             interrupt: options.interrupt.as_ref(),
             raw_dir,
         };
-        let runner_cpu_ns = thread_cpu_ns();
+        let cpu_before = thread_cpu_ns();
         let ended = runner::run_rounds(&setting, start_raw_ns);
         let end_raw_ns = raw_ns();
-        let runner_cpu_ns = thread_cpu_ns().saturating_sub(runner_cpu_ns);
-        let (series, mut overhead, lost) =
+        let runner_cpu_ns = thread_cpu_ns().saturating_sub(cpu_before);
+        let (series, overhead, lost) =
             watch.map_or_else(|| Ok(Default::default()), MonitorThread::stop)?;
         notes.extend(lost);
-        overhead.runner_cpu_ns = runner_cpu_ns;
+        let mut ended = ended?;
         let killed = cgroups.oom_kills().unwrap_or_default() > 0;
-        let members = cgroups.remove().unwrap_or_else(|error| {
-            // It is in the journal, which removes it at the end.
-            notes.push(format!("the cgroup stays for now: {error}"));
-            0
-        });
-        let Ended {
-            rounds,
-            group,
-            mut outcome,
-        } = ended?;
-        let left = Trials {
-            group,
-            ..Trials::of_run(run)
+        let guardian = guardian.pid();
+        end_leftovers(run, ended.group, guardian, cgroups, notes);
+        if killed || (oom_kills(&options.root) > oom_before && was_killed(&ended.outcome)) {
+            ended.outcome = Outcome::OutOfMemory;
         }
-        .end()
-        .len();
-        let left = left.max(members) + strays::end_orphans(guardian).len();
-        if left > 0 {
-            let processes = if left == 1 { "process" } else { "processes" };
-            notes.push(format!(
-                "{left} {processes} that the program left behind were ended"
-            ));
-        }
-        let killed_somewhere = oom_kills(&options.root) > oom_before;
-        if killed || (killed_somewhere && was_killed(&outcome)) {
-            outcome = Outcome::OutOfMemory;
-        }
-        let window = Window {
-            start_raw_ns,
-            end_raw_ns,
-            start_unix_ns,
-        };
         Ok(Measured {
-            ended: Ended {
-                rounds,
-                group,
-                outcome,
+            ended,
+            window: Window {
+                start_raw_ns,
+                end_raw_ns,
+                start_unix_ns,
             },
-            window,
             series,
-            overhead,
+            overhead: MonitorOverhead {
+                runner_cpu_ns,
+                ..overhead
+            },
         })
+    }
+}
+
+/// Ends whatever a program left behind, by cgroup, group, environment and descent.
+fn end_leftovers(
+    run: &str,
+    group: Option<i32>,
+    guardian: i32,
+    mut cgroups: TrialCgroups,
+    notes: &mut Vec<String>,
+) {
+    let members = cgroups.remove().unwrap_or_else(|error| {
+        // It is in the journal, which removes it at the end.
+        notes.push(format!("the cgroup stays for now: {error}"));
+        0
+    });
+    let carrying = Trials {
+        group,
+        ..Trials::of_run(run)
+    }
+    .end()
+    .len();
+    let left = carrying.max(members) + strays::end_orphans(guardian).len();
+    if left > 0 {
+        let processes = if left == 1 { "process" } else { "processes" };
+        notes.push(format!(
+            "{left} {processes} that the program left behind were ended"
+        ));
     }
 }
 
@@ -331,6 +347,7 @@ impl Testbox for LocalTestbox {
             .unwrap_or_default();
         let run = format!("{}-{}-{session}", trial.plan.short(), trial.index);
         let mut notes = Vec::new();
+        self.guard(&mut notes)?;
         let refused = self.set_up(trial)?;
         if let Some(log) = &mut self.kernel_log {
             // What was logged between trials belongs to none of them.

@@ -2,103 +2,99 @@
 
 use super::{Draft, Sink};
 use kdyno_model::{
-    Better, Column, ColumnKind, ExtractRules, Measurement, MetricName, Role, SeriesSet, Unit, Value,
+    Better, Column, ColumnKind, ExtractRules, Measurement, MetricName, Role, Round, SeriesSet,
+    Unit, Value,
 };
 use kdyno_stats::series::{counter_rate, counter_total, window_mean};
 
 /// Resource usage over all rounds, under the names that lkp-tests gives them.
 pub(super) fn usage(rules: &ExtractRules, measurement: &Measurement, out: &mut Sink<'_>) {
-    let rounds = &measurement.rounds;
-    if rounds.is_empty() {
+    if measurement.rounds.is_empty() {
         return;
     }
-    let sum = |of: fn(&kdyno_model::Usage) -> u64| -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
-        let total = rounds.iter().map(|round| of(&round.usage)).sum::<u64>() as f64;
-        total
-    };
-    #[expect(clippy::cast_precision_loss, reason = "nanoseconds far below 2^53")]
-    let elapsed_ns = rounds
-        .iter()
-        .map(|r| r.end_ns.saturating_sub(r.start_ns))
-        .sum::<u64>() as f64;
-    let cpu_ns = sum(|u| u.user_ns) + sum(|u| u.system_ns);
-    #[expect(clippy::cast_precision_loss, reason = "bytes far below 2^53")]
-    let max_rss = rounds
-        .iter()
-        .map(|round| round.usage.max_rss_bytes)
-        .max()
-        .unwrap_or_default() as f64;
     let alone = rules.headline_usage.is_some();
-    let lower = if alone {
-        Better::Lower
-    } else {
-        Better::Neither
-    };
-    let readings = [
-        ("time.elapsed_time", "s", lower, Some(elapsed_ns / 1e9)),
-        ("time.user_time", "s", lower, Some(sum(|u| u.user_ns) / 1e9)),
-        (
-            "time.system_time",
-            "s",
-            lower,
-            Some(sum(|u| u.system_ns) / 1e9),
-        ),
-        (
-            "time.percent_of_cpu_this_job_got%",
-            "%",
-            Better::Neither,
-            (elapsed_ns > 0.0).then(|| cpu_ns / elapsed_ns * 100.0),
-        ),
-        (
-            "time.maximum_resident_set_size",
-            "kB",
-            lower,
-            Some(max_rss / 1024.0),
-        ),
-        (
-            "time.minor_page_faults",
-            "",
-            Better::Neither,
-            Some(sum(|u| u.minor_faults)),
-        ),
-        (
-            "time.major_page_faults",
-            "",
-            Better::Neither,
-            Some(sum(|u| u.major_faults)),
-        ),
-        (
-            "time.voluntary_context_switches",
-            "",
-            Better::Neither,
-            Some(sum(|u| u.voluntary_switches)),
-        ),
-        (
-            "time.involuntary_context_switches",
-            "",
-            Better::Neither,
-            Some(sum(|u| u.involuntary_switches)),
-        ),
-    ];
-    for (name, unit, better, value) in readings {
+    for (name, unit, less_is_better, value) in usage_figures(&measurement.rounds) {
         let role = match &rules.headline_usage {
             Some(headline) if headline == name => Role::Headline,
             Some(_) => Role::Program,
             None => Role::Diagnostic,
         };
-        if let Some(value) = value {
-            out.program(
-                name,
-                &Draft {
-                    unit: &Unit::new(unit),
-                    better,
-                    role,
-                },
-                Value::Scalar(value),
-            );
-        }
+        // Where the program prints figures of its own, time is what it was given, not its merit.
+        let better = if alone && less_is_better {
+            Better::Lower
+        } else {
+            Better::Neither
+        };
+        let unit = Unit::new(unit);
+        out.program(
+            name,
+            &Draft {
+                unit: &unit,
+                better,
+                role,
+            },
+            Value::Scalar(value),
+        );
     }
+}
+
+/// Name, unit, whether less is better, value.
+type UsageFigure = (&'static str, &'static str, bool, f64);
+
+fn usage_figures(rounds: &[Round]) -> Vec<UsageFigure> {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts, bytes and nanoseconds far below 2^53"
+    )]
+    let sum = |of: fn(&Round) -> u64| rounds.iter().map(of).sum::<u64>() as f64;
+    #[expect(clippy::cast_precision_loss, reason = "bytes far below 2^53")]
+    let max_rss = rounds
+        .iter()
+        .map(|r| r.usage.max_rss_bytes)
+        .max()
+        .unwrap_or_default() as f64;
+    let elapsed_ns = sum(|r| r.end_ns.saturating_sub(r.start_ns));
+    let (user_ns, system_ns) = (sum(|r| r.usage.user_ns), sum(|r| r.usage.system_ns));
+    let mut figures = vec![
+        ("time.elapsed_time", "s", true, elapsed_ns / 1e9),
+        ("time.user_time", "s", true, user_ns / 1e9),
+        ("time.system_time", "s", true, system_ns / 1e9),
+        (
+            "time.maximum_resident_set_size",
+            "kB",
+            true,
+            max_rss / 1024.0,
+        ),
+        (
+            "time.minor_page_faults",
+            "",
+            false,
+            sum(|r| r.usage.minor_faults),
+        ),
+        (
+            "time.major_page_faults",
+            "",
+            false,
+            sum(|r| r.usage.major_faults),
+        ),
+        (
+            "time.voluntary_context_switches",
+            "",
+            false,
+            sum(|r| r.usage.voluntary_switches),
+        ),
+        (
+            "time.involuntary_context_switches",
+            "",
+            false,
+            sum(|r| r.usage.involuntary_switches),
+        ),
+    ];
+    if elapsed_ns > 0.0 {
+        let busy = (user_ns + system_ns) / elapsed_ns * 100.0;
+        figures.push(("time.percent_of_cpu_this_job_got%", "%", false, busy));
+    }
+    figures
 }
 
 /// Gauges become means over the window, counters totals and rates.

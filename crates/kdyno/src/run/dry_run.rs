@@ -10,6 +10,7 @@ use kdyno_model::{Command, Work};
 use kdyno_testbox::root::SysRoot;
 use kdyno_testbox::settings;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Trials printed one by one before the rest is only counted.
@@ -22,90 +23,102 @@ pub(super) fn print(
     context: &mut Context,
 ) -> anyhow::Result<Status> {
     let mut gaps = Vec::new();
-    let out = &mut context.out;
-    writeln!(
-        out,
-        "{} on {}, kernel {}",
-        plan.job, plan.testbox, plan.kernel_release
-    )?;
-    writeln!(
-        out,
-        "{} trials, seed {}; * is a warm-up",
+    let mut text = format!(
+        "{} on {}, kernel {}\n{} trials, seed {}; * is a warm-up\n",
+        plan.job,
+        plan.testbox,
+        plan.kernel_release,
         plan.trials.len(),
         plan.seed
-    )?;
-    writeln!(out, "\ncommands")?;
-    for ((case, variant), work) in distinct_work(plan) {
-        writeln!(
-            out,
-            "  {case}  {variant}\n    {}",
-            command_text(&work.command)
-        )?;
-        if work.rounds.at_most > 1 {
-            writeln!(out, "    {}", rounds_text(work))?;
-        }
-        gaps.extend(missing_program(work, catalog));
-    }
-    writeln!(out, "\nchanges on this machine, all put back at the end")?;
-    let wanted = settings_of(plan);
-    for setting in &wanted {
-        match settings::check(&SysRoot::real(), setting) {
-            Ok(check) => {
-                writeln!(
-                    out,
-                    "  {}: {} -> {}",
-                    check.path.display(),
-                    check.now,
-                    check.wanted
-                )?;
-                if let Some(problem) = check.problem {
-                    let hint = problem
-                        .hint
-                        .as_ref()
-                        .map(|hint| format!("; {hint}"))
-                        .unwrap_or_default();
-                    gaps.push(format!("{problem}{hint}"));
-                }
-            }
-            Err(error) => gaps.push(error.to_string()),
-        }
-    }
-    if wanted.is_empty() {
-        writeln!(out, "  none")?;
-    }
-    writeln!(out, "\norder")?;
-    for trial in plan.trials.iter().take(SHOWN_TRIALS) {
-        let mark = if trial.warm_up { '*' } else { ' ' };
-        writeln!(
-            out,
-            "  {:>4}{mark} block {:<4} {}  {}",
-            trial.index,
-            trial.block,
-            trial.case.name(),
-            trial.variant
-        )?;
-    }
-    if plan.trials.len() > SHOWN_TRIALS {
-        writeln!(out, "  and {} more", plan.trials.len() - SHOWN_TRIALS)?;
-    }
+    );
+    commands(plan, catalog, &mut text, &mut gaps)?;
+    changes(plan, &mut text, &mut gaps)?;
+    order(plan, &mut text)?;
     match expected(&plan.trials) {
-        Some(time) => writeln!(out, "\ntakes about {}", duration_text(time))?,
+        Some(time) => writeln!(text, "\ntakes about {}", duration_text(time))?,
         None => writeln!(
-            out,
+            text,
             "\nhow long it takes depends on the command; the first trials will tell"
         )?,
     }
     gaps.sort();
     gaps.dedup();
     for gap in &gaps {
-        writeln!(out, "missing: {gap}")?;
+        writeln!(text, "missing: {gap}")?;
     }
-    out.flush()?;
+    context.out.write_all(text.as_bytes())?;
+    context.out.flush()?;
     Ok(if gaps.is_empty() {
         Status::Done
     } else {
         Status::CannotTell
     })
+}
+
+fn commands(
+    plan: &Plan,
+    catalog: &Catalog,
+    text: &mut String,
+    gaps: &mut Vec<String>,
+) -> std::fmt::Result {
+    writeln!(text, "\ncommands")?;
+    for ((case, variant), work) in distinct_work(plan) {
+        writeln!(
+            text,
+            "  {case}  {variant}\n    {}",
+            command_text(&work.command)
+        )?;
+        if work.rounds.at_most > 1 {
+            writeln!(text, "    {}", rounds_text(work))?;
+        }
+        gaps.extend(missing_program(work, catalog));
+    }
+    Ok(())
+}
+
+fn changes(plan: &Plan, text: &mut String, gaps: &mut Vec<String>) -> std::fmt::Result {
+    writeln!(text, "\nchanges on this machine, all put back at the end")?;
+    let wanted = settings_of(plan);
+    for setting in &wanted {
+        match settings::check(&SysRoot::real(), setting) {
+            Ok(check) => {
+                writeln!(
+                    text,
+                    "  {}: {} -> {}",
+                    check.path.display(),
+                    check.now,
+                    check.wanted
+                )?;
+                if let Some(problem) = check.problem {
+                    let hint = problem.hint.as_ref().map(|hint| format!("; {hint}"));
+                    gaps.push(format!("{problem}{}", hint.unwrap_or_default()));
+                }
+            }
+            Err(error) => gaps.push(error.to_string()),
+        }
+    }
+    if wanted.is_empty() {
+        writeln!(text, "  none")?;
+    }
+    Ok(())
+}
+
+fn order(plan: &Plan, text: &mut String) -> std::fmt::Result {
+    writeln!(text, "\norder")?;
+    for trial in plan.trials.iter().take(SHOWN_TRIALS) {
+        let mark = if trial.warm_up { '*' } else { ' ' };
+        let (index, block) = (trial.index, trial.block);
+        writeln!(
+            text,
+            "  {index:>4}{mark} block {block:<4} {}  {}",
+            trial.case.name(),
+            trial.variant
+        )?;
+    }
+    if plan.trials.len() > SHOWN_TRIALS {
+        writeln!(text, "  and {} more", plan.trials.len() - SHOWN_TRIALS)?;
+    }
+    Ok(())
 }
 
 fn distinct_work(plan: &Plan) -> BTreeMap<(String, String), &Work> {
