@@ -207,13 +207,7 @@ impl JobFile {
             ));
         }
         if self.documents.is_empty() {
-            let names: Vec<&str> = catalog.names().collect();
-            return Err(
-                JobError::whole(source, "the job names no program").hint(format!(
-                    "give `command: ...`, or a program of the catalog: {}",
-                    names.join(", ")
-                )),
-            );
+            return Err(no_program(source, first, catalog));
         }
         Ok(())
     }
@@ -446,6 +440,23 @@ impl JobFile {
         }
         Ok(())
     }
+}
+
+/// A job that runs nothing: most likely its testcase is a program's name, mistyped.
+fn no_program(source: Source<'_>, first: &Node, catalog: &Catalog) -> JobError {
+    let testcase = first.get("testcase").filter(|node| node.text().is_some());
+    let (Some(node), Some(text)) = (testcase, testcase.and_then(Node::text)) else {
+        let names: Vec<&str> = catalog.names().collect();
+        let hint = format!(
+            "give `command: ...`, or a program of the catalog: {}",
+            names.join(", ")
+        );
+        return JobError::whole(source, "the job names no program").hint(hint);
+    };
+    let message = format!(
+        "the job names no program: there is no `command`, and `{text}` is none of the catalog"
+    );
+    JobError::at(source, node.place, message).hint_nearest(text, catalog.names())
 }
 
 /// All cases of a job and the names of its columns.

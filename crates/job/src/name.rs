@@ -1,7 +1,8 @@
 //! The readable name and the content hash of a case.
 
-use crate::catalog::Program;
+use crate::catalog::{OptionKind, Program};
 use crate::spec::CaseSpec;
+use crate::value::{self, Whole};
 use kdyno_model::{CaseId, CaseRef, Command};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -87,11 +88,10 @@ pub fn canonical(spec: &CaseSpec, program: &Program) -> String {
                 .or_insert_with(|| default.clone());
         }
     }
-    lines.extend(
-        options
-            .iter()
-            .map(|(name, value)| line("option", &[name, value])),
-    );
+    lines.extend(options.iter().map(|(name, value)| {
+        let kind = program.option(name).map(|option| &option.kind);
+        line("option", &[name, &one_spelling(kind, value)])
+    }));
     lines.extend(
         spec.environment
             .iter()
@@ -128,6 +128,25 @@ pub fn canonical(spec: &CaseSpec, program: &Program) -> String {
     );
     lines.sort_unstable();
     lines.concat()
+}
+
+/// `256MiB` and `256M` are one size, `5m` and `300s` one time; shares stay shares, since they
+/// mean another number on another machine.
+fn one_spelling(kind: Option<&OptionKind>, text: &str) -> String {
+    let nowhere = Whole {
+        cpus: 0,
+        memory_bytes: 0,
+    };
+    let number = match kind {
+        _ if text.ends_with('%') => None,
+        Some(OptionKind::Size) => value::size_bytes(text, nowhere).ok(),
+        Some(OptionKind::Time) => value::time_ms(text).ok(),
+        Some(OptionKind::Tasks) => value::tasks(text, nowhere).ok(),
+        Some(OptionKind::Count) => value::count(text).ok(),
+        Some(OptionKind::Flag) => value::flag(text).ok().map(u64::from),
+        _ => None,
+    };
+    number.map_or_else(|| text.to_owned(), |number| number.to_string())
 }
 
 /// A name and quoted words. Escapes are spelled out here: a hash must not depend on how some

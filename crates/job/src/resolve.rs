@@ -81,7 +81,7 @@ pub fn resolve(
         program: program.name.clone(),
         command,
         instrument,
-        environment: spec.environment.clone(),
+        environment: names.environment(spec, program)?,
         affinity: spec.affinity.clone(),
         settings,
         directory: spec.directory.clone(),
@@ -256,6 +256,21 @@ impl Names {
                 Command::Argv(words)
             }
         })
+    }
+
+    fn environment(
+        &self,
+        spec: &CaseSpec,
+        program: &Program,
+    ) -> Result<BTreeMap<String, String>, ResolveError> {
+        let mut environment = BTreeMap::new();
+        for (name, template) in self.applicable(&program.environment)?.into_iter().flatten() {
+            let value =
+                fill(template, &self.texts, &self.scope).map_err(|why| self.error(name, why))?;
+            environment.insert(name.clone(), value);
+        }
+        environment.extend(spec.environment.clone());
+        Ok(environment)
     }
 
     fn settings(&self, spec: &CaseSpec, program: &Program) -> Result<Vec<Setting>, ResolveError> {

@@ -139,7 +139,7 @@ fn top_level_options_and_nested_ones_are_one_case() {
 
 #[test]
 fn an_option_with_its_default_is_the_same_case_and_hashes_do_not_change() {
-    let id = |text| {
+    let id = |text: &str| {
         read(text).unwrap().cases("k", &catalog()).unwrap().cases[0]
             .reference
             .id
@@ -147,6 +147,13 @@ fn an_option_with_its_default_is_the_same_case_and_hashes_do_not_change() {
     };
     assert_eq!(id("hackbench: {fds: 20}\n"), id("testcase: hackbench\n"));
     assert_ne!(id("hackbench: {fds: 21}\n"), id("testcase: hackbench\n"));
+    let sized = |size: &str, time: &str| {
+        id(&format!(
+            "runtime: {time}\nvm-scalability: {{test: anon-w-seq, size: {size}}}\n"
+        ))
+    };
+    assert_eq!(sized("256M", "5m"), sized("256MiB", "300s"));
+    assert_ne!(sized("256M", "5m"), sized("50%", "5m"));
     // Stored runs carry these ids: a change here tears old and new runs of a case apart.
     assert_eq!(
         id("testcase: t\ncommand: 'echo \"é\"; x'\n").short(),
@@ -258,6 +265,15 @@ fn wrong_jobs_say_where_and_what_to_do() {
         ("hackbench:\nvm-scalability:\n", "second program"),
         ("a: 1\na: 2\n", "`a` is given twice"),
         ("testcase: x\n", "the job names no program"),
+        (
+            "suite: s\ntestcase: hackbenhc\n",
+            "job.yaml:2:11: the job names no program",
+        ),
+        (
+            "suite: s\ntestcase: hackbenhc\n",
+            "did you mean `hackbench`?",
+        ),
+        ("runs: 3\n", "give `command: ...`"),
         ("", "the job file is empty"),
         ("- a\n- b\n", "a job is a map of keys, not a list"),
         ("testcase: [\n", "not valid YAML"),

@@ -1,7 +1,7 @@
 //! `kdyno compare`: from a selection to a table.
 
 use crate::cli::{CompareArgs, Format};
-use crate::context::{Context, Status};
+use crate::context::{Context, Status, UsageError};
 use crate::index;
 use kdyno_analyze::render::{self, lkp::LkpOptions};
 use kdyno_analyze::select::set_apart;
@@ -26,12 +26,28 @@ pub fn command(args: &CompareArgs, context: &mut Context) -> anyhow::Result<Stat
     } else {
         Diagnostics::Moved
     };
+    let filtered = metrics.is_some();
     let options = CompareOptions {
         metrics,
         diagnostics,
         ..options_of(&selected.columns)
     };
-    let text = render(&compare(&selected.rows, &options), args.format);
+    let comparison = compare(&selected.rows, &options);
+    if selected.rows.is_empty() {
+        context.note("no run yet; begin with `kdyno run jobs/quickstart.yaml`");
+    } else if filtered
+        && comparison
+            .tables
+            .iter()
+            .all(|table| table.rows().next().is_none())
+    {
+        let error = UsageError::new(
+            "no run has such a metric",
+            "see `kdyno show --all` for the names",
+        );
+        return Err(error.into());
+    }
+    let text = render(&comparison, args.format);
     context.out.write_all(text.as_bytes())?;
     context.out.flush()?;
     let compared = selected

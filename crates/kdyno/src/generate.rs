@@ -4,6 +4,7 @@ use crate::cli::Cli;
 use crate::context::{Context, Status};
 use anyhow::Context as _;
 use clap::CommandFactory;
+use std::io::Write as _;
 use std::path::Path;
 
 /// `kdyno completions SHELL`.
@@ -18,19 +19,43 @@ pub fn completions(shell: clap_complete::Shell, context: &mut Context) -> anyhow
 /// `kdyno man DIRECTORY`: one page per subcommand.
 pub fn man_pages(directory: &Path, context: &mut Context) -> anyhow::Result<Status> {
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
-    let main = Cli::command();
-    let mut pages = vec![("kdyno.1".to_owned(), main.clone())];
-    for subcommand in main.get_subcommands().filter(|c| !c.is_hide_set()) {
-        let name = format!("kdyno-{}", subcommand.get_name());
-        pages.push((format!("{name}.1"), subcommand.clone().name(name)));
-    }
-    for (file, command) in pages {
-        let mut page = Vec::new();
-        clap_mangen::Man::new(command).render(&mut page)?;
-        let path = directory.join(file);
-        std::fs::write(&path, page).with_context(|| path.display().to_string())?;
+    let mut main = Cli::command().disable_help_subcommand(true);
+    // Gives subcommands their full names: `kdyno run` in use, `kdyno-run` as a page.
+    main.build();
+    let subcommands = main.get_subcommands().cloned();
+    for command in std::iter::once(main.clone()).chain(subcommands) {
+        let name = command
+            .get_display_name()
+            .unwrap_or(command.get_name())
+            .to_owned();
+        let path = directory.join(format!("{name}.1"));
+        std::fs::write(&path, page(&command)?).with_context(|| path.display().to_string())?;
         writeln!(context.out, "{}", path.display())?;
     }
     context.out.flush()?;
     Ok(Status::Done)
+}
+
+/// One page; the examples stand as they are, line by line.
+fn page(command: &clap::Command) -> anyhow::Result<Vec<u8>> {
+    let man = clap_mangen::Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.get_subcommands().next().is_some() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    if let Some(examples) = command.get_after_help() {
+        let text = examples
+            .to_string()
+            .replace('\\', "\\e")
+            .replace('-', "\\-")
+            .replace("\n.", "\n\\&.");
+        let text = text.strip_prefix("Examples:\n").unwrap_or(&text).to_owned();
+        writeln!(page, ".SH EXAMPLES\n.nf\n{text}\n.fi")?;
+    }
+    Ok(page)
 }

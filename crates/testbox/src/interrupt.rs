@@ -1,15 +1,18 @@
 //! Ctrl-C and its relatives as something that can be asked and polled.
 
 use kdyno_model::TestboxError;
+use std::io::Read;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Whether the user, the terminal or the system asked us to stop.
 ///
-/// Once asked it stays so: everything unwinds and puts the machine back. A second signal ends the
-/// process at once, and its guardian puts the machine back.
+/// Once asked it stays so: everything unwinds and puts the machine back. A second signal a moment
+/// later ends the process at once, and its guardian puts the machine back. Signals that come
+/// together count once: timeout(1) sends one to the process and one to its group.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     requested: Arc<AtomicBool>,
@@ -26,14 +29,18 @@ impl Interrupt {
             |error: std::io::Error| TestboxError::new(format!("cannot handle signals: {error}"));
         let requested = Arc::new(AtomicBool::new(false));
         let (readable, writable) = UnixStream::pair().map_err(cannot)?;
+        let (watched, again) = UnixStream::pair().map_err(cannot)?;
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            // The order matters: the first signal finds the flag unset and passes.
-            let again = Arc::clone(&requested);
-            signal_hook::flag::register_conditional_shutdown(signal, 130, again).map_err(cannot)?;
             signal_hook::flag::register(signal, Arc::clone(&requested)).map_err(cannot)?;
-            let writable = writable.try_clone().map_err(cannot)?;
-            signal_hook::low_level::pipe::register(signal, writable).map_err(cannot)?;
+            for pipe in [&writable, &again] {
+                let pipe = pipe.try_clone().map_err(cannot)?;
+                signal_hook::low_level::pipe::register(signal, pipe).map_err(cannot)?;
+            }
         }
+        std::thread::Builder::new()
+            .name("kdyno-interrupt".to_owned())
+            .spawn(move || end_at_the_second(watched))
+            .map_err(cannot)?;
         Ok(Self {
             requested,
             readable: Arc::new(readable),
@@ -51,3 +58,20 @@ impl Interrupt {
         self.readable.as_raw_fd()
     }
 }
+
+/// Signals closer together than this are one wish.
+const TOGETHER: Duration = Duration::from_millis(300);
+
+/// Ends the process when a signal follows the first one after a moment: it cannot unwind.
+fn end_at_the_second(mut signals: impl Read) {
+    let mut first = None;
+    while let Ok(1) = signals.read(&mut [0]) {
+        let first = *first.get_or_insert_with(Instant::now);
+        if first.elapsed() > TOGETHER {
+            std::process::exit(INTERRUPTED);
+        }
+    }
+}
+
+/// The exit status of a process that the user ended, as shells have it for SIGINT.
+const INTERRUPTED: i32 = 130;

@@ -3,7 +3,7 @@
 
 use crate::journal::{Change, Journal};
 use crate::root::SysRoot;
-use kdyno_model::{Setting, TestboxError};
+use kdyno_model::{Setting, TestboxError, nearest};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -240,10 +240,30 @@ fn read_value(path: &Path) -> Result<String, TestboxError> {
     std::fs::read_to_string(path)
         .map(|text| value_in(&text))
         .map_err(|error| match error.kind() {
-            ErrorKind::NotFound => TestboxError::at(path, "this kernel has no such setting")
-                .hint("see what it offers below /sys and /proc/sys"),
+            ErrorKind::NotFound => {
+                TestboxError::at(path, "this kernel has no such setting").hint(near_hint(path))
+            }
             _ => TestboxError::at(path, error),
         })
+}
+
+/// What is beside a file that is not there.
+fn near_hint(path: &Path) -> String {
+    let beside = path
+        .parent()
+        .and_then(|dir| std::fs::read_dir(dir).ok())
+        .into_iter()
+        .flatten()
+        .flatten();
+    let names: Vec<String> = beside
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match nearest(&name, &names) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "see what it offers below /sys and /proc/sys".to_owned(),
+    }
 }
 
 fn cannot_write(path: &Path, value: &str, error: &std::io::Error) -> TestboxError {

@@ -42,12 +42,43 @@ pub fn render(comparison: &Comparison, options: &LkpOptions<'_>) -> String {
             // Writing to a String cannot fail.
             let _ = write!(out, "\n\n{stars}\n{testbox}\n");
         }
-        out.push_str(&parameters(table));
-        out.push_str(&axis(options, &comparison.columns));
-        out.push_str(&block(table, &comparison.columns));
+        let (table, columns) = present(table, &comparison.columns);
+        out.push_str(&parameters(&table));
+        out.push_str(&axis(options, &columns));
+        out.push_str(&block(&table, &columns));
     }
     out.push_str(&notes(comparison));
     out
+}
+
+/// The table without the columns that have no run of its case: they would only be blank.
+fn present(table: &CaseTable, columns: &[Column]) -> (CaseTable, Vec<Column>) {
+    fn kept<T: Clone>(items: &[T], places: &[usize]) -> Vec<T> {
+        places
+            .iter()
+            .filter_map(|place| items.get(*place).cloned())
+            .collect()
+    }
+    let failed = |place: usize| {
+        table
+            .failures
+            .iter()
+            .any(|row| row.cells.get(place).is_some_and(|c| c.runs > 0))
+    };
+    let counts = table.counts.iter().enumerate();
+    let places: Vec<usize> = counts
+        .filter(|(place, counts)| counts.runs > 0 || failed(*place))
+        .map(|(place, _)| place)
+        .collect();
+    let mut narrow = table.clone();
+    narrow.counts = kept(&table.counts, &places);
+    for row in &mut narrow.failures {
+        row.cells = kept(&row.cells, &places);
+    }
+    for row in narrow.groups.iter_mut().flat_map(|group| &mut group.rows) {
+        row.cells = kept(&row.cells, &places);
+    }
+    (narrow, kept(columns, &places))
 }
 
 /// The rule and the two lines that name the case.

@@ -1,9 +1,9 @@
 //! One plain sentence per headline metric and column.
 //!
 //! A sentence says what the means are and how many runs and boots stand behind them. It claims
-//! no verdict, and that nothing stood out is never said to mean that nothing changed. A single
-//! run on a side has no spread that a difference could be held against, so that only the figures
-//! are stated then.
+//! no verdict, and that nothing stood out is never said to mean that nothing changed. Two runs on
+//! a side hardly show a spread that a difference could be held against (two and two are apart by
+//! chance once in three times), so that with fewer than three only the figures are stated.
 
 use super::figure::{printable, shortened};
 use crate::compare::runs;
@@ -11,6 +11,9 @@ use crate::comparison::{Cell, Column, Row};
 use crate::number::{general, plain};
 use kdyno_model::Better;
 use kdyno_stats::Change;
+
+/// With fewer runs on a side no difference is claimed.
+const FEWEST_RUNS: usize = 3;
 
 /// The sentence for the column at `place` against the first; `None` when there is no such column.
 pub(super) fn sentence(row: &Row, columns: &[Column], place: usize) -> Option<String> {
@@ -33,8 +36,8 @@ pub(super) fn sentence(row: &Row, columns: &[Column], place: usize) -> Option<St
             "{metric} of {name} and {base_name}: not compared, see the notes"
         ));
     };
-    if cell.n() < 2 || base.n() < 2 {
-        let figures = single_runs(cell, base, row);
+    if cell.n() < FEWEST_RUNS || base.n() < FEWEST_RUNS {
+        let figures = few_runs(cell, base, row);
         return Some(format!("{metric} of {name} and {base_name}: {figures}"));
     }
     let grounds = grounds(cell, base);
@@ -56,8 +59,8 @@ pub(super) fn sentence(row: &Row, columns: &[Column], place: usize) -> Option<St
     ))
 }
 
-/// The figures of two sides, one of which was measured once.
-fn single_runs(cell: &Cell, base: &Cell, row: &Row) -> String {
+/// The figures of two sides, one of which has too few runs.
+fn few_runs(cell: &Cell, base: &Cell, row: &Row) -> String {
     let unit = printable(row.unit.as_str());
     let figure = |cell: &Cell| {
         let figure = format!("{} {unit}", plain(cell.summary.mean));
@@ -68,13 +71,15 @@ fn single_runs(cell: &Cell, base: &Cell, row: &Row) -> String {
         n => format!("mean of {}", runs(n)),
     };
     let (own, of_base) = (figure(cell), figure(base));
-    let figures = if cell.n() == base.n() {
-        format!("measured once each: {own} against {of_base}")
-    } else {
-        let (source, of_source) = (source(cell), source(base));
-        format!("{own} ({source}) against {of_base} ({of_source})")
+    let figures = match (cell.n(), base.n()) {
+        (1, 1) => format!("measured once each: {own} against {of_base}"),
+        _ => format!(
+            "{own} ({}) against {of_base} ({})",
+            source(cell),
+            source(base)
+        ),
     };
-    format!("{figures}; no difference can be told from one run")
+    format!("{figures}; too few runs to tell a difference")
 }
 
 /// How large a change is, without its sign.
@@ -94,7 +99,7 @@ fn amount(change: Change, row: &Row) -> String {
     }
 }
 
-/// Runs and boots behind two cells of several runs, and whether their ranges overlap.
+/// Runs and boots behind two cells of several runs, and what the display filter found.
 fn grounds(cell: &Cell, base: &Cell) -> String {
     let (n, base_n) = (cell.n(), base.n());
     let means = if n == base_n {
@@ -103,12 +108,12 @@ fn grounds(cell: &Cell, base: &Cell) -> String {
         format!("means of {} against {}", runs(n), runs(base_n))
     };
     let boots = boots(cell.boots().union(&base.boots()).count());
-    let ranges = if cell.summary.min > base.summary.max || cell.summary.max < base.summary.min {
-        "the runs' ranges do not overlap"
+    let filter = if cell.moved {
+        "more than two standard errors apart"
     } else {
-        "the runs' ranges overlap"
+        "within two standard errors of each other"
     };
-    format!("{means}, {boots}; {ranges}")
+    format!("{means}, {boots}; {filter}")
 }
 
 /// `1 boot`, `3 boots`; a number of 0 means that nobody recorded them.

@@ -174,8 +174,8 @@ fn figures(table: &CaseTable, columns: &[Column], places: &[usize]) -> String {
     let (mut names, mut titles) = (String::new(), String::new());
     for (position, place) in places.iter().enumerate() {
         if position > 0 {
-            let _ = write!(names, "{:CHANGE_WIDTH$}", "");
-            let _ = write!(titles, "{PERCENT_CHANGE:>CHANGE_WIDTH$}");
+            let _ = write!(names, " {:CHANGE_WIDTH$}", "");
+            let _ = write!(titles, " {PERCENT_CHANGE:>CHANGE_WIDTH$}");
         }
         let name = columns
             .get(*place)
@@ -206,7 +206,7 @@ fn figure_line(row: &Row, places: &[usize]) -> String {
                 .and_then(|cell| cell.change)
                 .map(change_text)
                 .unwrap_or_default();
-            let _ = write!(out, "{change:>CHANGE_WIDTH$}");
+            let _ = write!(out, " {change:>CHANGE_WIDTH$}");
         }
         out.push_str(&cell.map_or_else(|| format!("{:>10}{:10}", "-", ""), figure));
     }

@@ -41,19 +41,31 @@ fn one_run_on_a_side_gives_figures_and_no_judgement() {
         assert_eq!(
             sentence(&interleaved(THROUGHPUT, &[("base", base), ("new", new)])),
             format!(
-                "scan.throughput of new and base: {expected}; no difference can be told from one run"
+                "scan.throughput of new and base: {expected}; too few runs to tell a difference"
             )
         );
     }
 }
 
 #[test]
-fn two_runs_on_each_side_are_judged() {
-    let runs = interleaved(
+fn three_runs_on_each_side_are_judged_and_two_are_not() {
+    let two = interleaved(
         THROUGHPUT,
         &[("base", &[100.0, 101.0]), ("new", &[80.0, 81.0])],
     );
-    let sentence = sentence(&runs);
+    assert!(
+        sentence(&two).contains("too few runs"),
+        "{}",
+        sentence(&two)
+    );
+    let three = interleaved(
+        THROUGHPUT,
+        &[
+            ("base", &[99.0, 100.0, 101.0]),
+            ("new", &[79.0, 80.0, 81.0]),
+        ],
+    );
+    let sentence = sentence(&three);
     assert!(
         sentence.contains("20 % lower than base, which is worse"),
         "{sentence}"

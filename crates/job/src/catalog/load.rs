@@ -34,6 +34,7 @@ pub(super) fn program(source: Source<'_>) -> Read<Program> {
         "rounds",
         "timeout",
         "command",
+        "environment",
         "settings",
         "extract",
         "metrics",
@@ -60,7 +61,8 @@ pub(super) fn program(source: Source<'_>) -> Read<Program> {
             Ok((name.text.clone(), value.as_text()?))
         })?,
         command: entry.list("command", |part| load_part(part, "words", words))?,
-        settings: entry.list("settings", |part| load_part(part, "set", settings))?,
+        environment: entry.list("environment", |part| load_part(part, "set", pairs))?,
+        settings: entry.list("settings", |part| load_part(part, "set", pairs))?,
         rounds_at_most: until("at_most")?,
         rounds_until: until("until")?,
         timeout: entry.optional_text("timeout")?,
@@ -246,7 +248,7 @@ fn words(entry: &Entry<'_>) -> Read<Vec<String>> {
     items.iter().map(|item| entry.at(item).as_text()).collect()
 }
 
-fn settings(entry: &Entry<'_>) -> Read<Vec<(String, String)>> {
+fn pairs(entry: &Entry<'_>) -> Read<Vec<(String, String)>> {
     entry.each(|key, value| Ok((key.text.clone(), value.as_text()?)))
 }
 

@@ -9,7 +9,7 @@ use crate::error::{JobError, Source};
 use kdyno_model::ExtractRules;
 
 /// The folders that are built in.
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: &[(&str, &str)] = &[
     (
         "catalog/command/program.yaml",
         include_str!("../../catalog/command/program.yaml"),
@@ -51,6 +51,8 @@ pub struct Program {
     pub lets: Vec<(String, String)>,
     /// The command line in parts.
     pub command: Vec<Part<Vec<String>>>,
+    /// Variables that its options become.
+    pub environment: Vec<Part<Vec<(String, String)>>>,
     /// Settings that cases of it need.
     pub settings: Vec<Part<Vec<(String, String)>>>,
     /// Expression for the largest number of rounds; once when absent.

@@ -211,6 +211,10 @@ pub(super) fn describe_failures(
         ));
         lines.extend(advice(row, plan, catalog));
         lines.extend(last_words(failure));
+        lines.push(format!(
+            "  `kdyno show {}` shows everything about it",
+            row.run_id.short()
+        ));
         told.push(key);
     }
     lines

@@ -302,10 +302,13 @@ fn print_table(plan: &Plan, context: &mut Context) -> anyhow::Result<()> {
     };
     let text = compare::table_of_plan(&rows, plan.id, &context.home()?);
     let id = plan.id.short();
-    writeln!(
-        context.out,
-        "{text}\nplan {id}: `kdyno compare --format lkp` prints it for a mail, `kdyno list` shows every run"
-    )?;
+    writeln!(context.out, "{text}")?;
+    if rows.iter().any(|row| row.outcome.is_done() && !row.warm_up) {
+        writeln!(
+            context.out,
+            "plan {id}: `kdyno compare --format lkp` prints it for a mail, `kdyno list` shows every run"
+        )?;
+    }
     context.out.flush()?;
     Ok(())
 }

@@ -215,7 +215,12 @@ fn read_job(file: &str) -> anyhow::Result<Vec<u8>> {
         .read(true)
         .custom_flags(O_NONBLOCK)
         .open(file)
-        .with_context(|| file.to_owned())?;
+        .map_err(|error| {
+            UsageError::new(
+                format!("{file}: {error}"),
+                "give the path of a job file, or a command in quotes",
+            )
+        })?;
     let mut bytes = Vec::new();
     let regular = handle
         .metadata()

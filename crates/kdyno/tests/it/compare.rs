@@ -145,7 +145,7 @@ fn two_plans_are_set_against_each_other_in_the_order_given() {
         bench.file("value", value);
         let job = bench.file(
             "same.yaml",
-            "testcase: same\ncommand: 'echo value: $(cat value)'\nruns: 2\nwarm_up: 0\n",
+            "testcase: same\ncommand: 'echo value: $(cat value)'\nruns: 3\nwarm_up: 0\n",
         );
         bench.kdyno(&["run", &job, "--label", "k"]).ok();
         let id = bench.listed().last().unwrap()["plan"]

@@ -36,8 +36,13 @@ fn there_is_a_man_page_for_each_subcommand() {
     for page in ["kdyno.1", "kdyno-run.1", "kdyno-compare.1"] {
         assert!(printed.out.contains(page), "{}", printed.out);
         let text = std::fs::read_to_string(bench.path("pages").join(page)).unwrap();
-        assert!(text.contains(".TH"), "{page}");
+        assert!(
+            text.contains(".TH") && text.contains(".SH EXAMPLES"),
+            "{page}"
+        );
     }
+    let text = std::fs::read_to_string(bench.path("pages").join("kdyno-run.1")).unwrap();
+    assert!(text.contains("kdyno run"), "{text}");
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn the_same_seed_gives_the_same_order() {
 fn commands_need_no_job() {
     let bench = Bench::new();
     let printed = bench
-        .kdyno(&["run", "-r", "2", "sleep 0.02", "sleep 0.2"])
+        .kdyno(&["run", "-r", "3", "sleep 0.02", "sleep 0.2"])
         .ok();
     printed
         .says("time.elapsed_time of sleep 0.2 is")
@@ -92,7 +92,7 @@ fn variants_of_the_command_line() {
         "run",
         &job,
         "-n",
-        "2",
+        "3",
         "-V",
         "p:environment.X=1",
         "-V",
@@ -449,6 +449,28 @@ fn an_interrupt_ends_with_130_and_resume_goes_on() {
         .kdyno(&["run", "--resume"])
         .ok()
         .says("nothing to resume");
+}
+
+#[test]
+fn timeout_of_coreutils_interrupts_once_although_it_signals_twice() {
+    let bench = Bench::new();
+    let words = [
+        "-s",
+        "INT",
+        "1",
+        crate::bench::binary(),
+        "run",
+        "-n",
+        "3",
+        "sleep 0.6",
+    ];
+    let printed: Printed = bench
+        .command_of("timeout".as_ref(), &words)
+        .output()
+        .unwrap()
+        .into();
+    printed.says("interrupted; everything is put back");
+    bench.kdyno(&["run", "--resume"]).ok();
 }
 
 fn interrupt(child: &mut std::process::Child) -> Option<i32> {

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 const JOB: &str = "\
 testcase: t
 command: 'printf \"value: \"; cat /proc/sys/vm/swappiness'
-runs: 2
+runs: 3
 variants:
   low: {sysctl: {vm.swappiness: 11}}
   high: {sysctl: {vm.swappiness: 77}}
