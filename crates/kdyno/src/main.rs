@@ -31,17 +31,27 @@ fn main() -> ExitCode {
 
 fn workload(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     match words.next() {
-        Some(name) if name == "usemem" => kdyno_workloads::usemem::run(words),
+        Some(name) if name == "usemem" => {
+            name_process("usemem");
+            kdyno_workloads::usemem::run(words)
+        }
         // Help and mistakes are clap's.
         _ => command_line(),
     }
 }
 
 fn guardian(journal: Option<OsString>) -> ExitCode {
-    match journal {
-        Some(journal) => kdyno_testbox::guardian_main(journal.as_ref(), std::io::stdin().lock()),
-        None => command_line(),
-    }
+    let Some(journal) = journal else {
+        return command_line();
+    };
+    name_process("kdyno-guardian");
+    kdyno_testbox::guardian_main(journal.as_ref(), std::io::stdin().lock())
+}
+
+/// What `ps` and `perf` show: started through `/proc/self/exe` the name would be `exe`.
+fn name_process(name: &str) {
+    // Only a name: without it everything works as well.
+    let _ = std::fs::write("/proc/self/comm", name);
 }
 
 fn command_line() -> ExitCode {
