@@ -238,7 +238,10 @@ fn end_leftovers(
     }
     .end()
     .len();
-    let left = carrying.max(members) + strays::end_orphans(guardian).len();
+    // They are seen from several sides: who was killed in the cgroup is reaped as an orphan.
+    let left = carrying
+        .max(members)
+        .max(strays::end_orphans(guardian).len());
     if left > 0 {
         let processes = if left == 1 { "process" } else { "processes" };
         notes.push(format!(
