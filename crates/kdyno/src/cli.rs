@@ -182,7 +182,7 @@ pub struct CompareArgs {
 pub struct ListArgs {
     /// Plans, runs, variants, testboxes, globs of case names [default: everything]
     pub select: Vec<String>,
-    /// One JSON object per line
+    /// One JSON object per line, with the headline figures
     #[arg(long)]
     pub json: bool,
 }
