@@ -297,6 +297,19 @@ fn gauges_become_means_and_counters_totals_and_rates() {
 }
 
 #[test]
+fn of_a_flood_the_part_that_is_given_is_read() {
+    let (_, mut measurement) = rounds(&["value: 5\n"]);
+    measurement.rounds[0].stdout_to = 5 << 30;
+    let raw = RawOutput {
+        stdout: b"value: 5\n",
+        stderr: b"",
+    };
+    let extracted = extract(&rules(KEY_VALUE, Vec::new()), raw, &measurement).unwrap();
+    assert_eq!(extracted.problem, None);
+    assert_eq!(scalar(&extracted.readings, "t.value"), 5.0);
+}
+
+#[test]
 fn a_broken_rule_is_named() {
     let (stdout, measurement) = rounds(&["x"]);
     let raw = RawOutput {

@@ -100,11 +100,15 @@ pub fn rows_of_plan(plan: PlanId, context: &mut Context) -> anyhow::Result<Vec<R
 }
 
 /// The same from the run directories, for when there is no index.
-pub fn rows_on_disk(plan: PlanId, context: &Context) -> anyhow::Result<Vec<RunRow>> {
-    let runs = context.home()?.plan(plan)?.runs()?.entries;
-    runs.iter()
-        .filter_map(|run| sealed_row(run).transpose())
-        .collect()
+pub fn rows_on_disk(plan: PlanId, context: &mut Context) -> anyhow::Result<Vec<RunRow>> {
+    let mut rows = Vec::new();
+    for run in context.home()?.plan(plan)?.runs()?.entries {
+        match sealed_row(&run) {
+            Ok(row) => rows.extend(row),
+            Err(error) => context.note(&format!("run {} is left out: {error:#}", run.id)),
+        }
+    }
+    Ok(rows)
 }
 
 fn replace_corrupt(path: &Path, context: &mut Context) -> anyhow::Result<Index> {

@@ -1,5 +1,6 @@
 //! Ctrl-C and its relatives as something that can be asked and polled.
 
+use crate::sys;
 use kdyno_model::TestboxError;
 use std::io::Read;
 use std::os::fd::{AsRawFd, RawFd};
@@ -20,7 +21,8 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Takes over SIGINT, SIGTERM and SIGHUP for this process.
+    /// Takes over SIGINT, SIGTERM and SIGHUP for this process, except those that it was started
+    /// to ignore.
     ///
     /// # Errors
     /// When the signals cannot be taken over.
@@ -30,7 +32,8 @@ impl Interrupt {
         let requested = Arc::new(AtomicBool::new(false));
         let (readable, writable) = UnixStream::pair().map_err(cannot)?;
         let (watched, again) = UnixStream::pair().map_err(cannot)?;
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let heard = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+        for signal in heard.into_iter().filter(|signal| !sys::is_ignored(*signal)) {
             signal_hook::flag::register(signal, Arc::clone(&requested)).map_err(cannot)?;
             for pipe in [&writable, &again] {
                 let pipe = pipe.try_clone().map_err(cannot)?;

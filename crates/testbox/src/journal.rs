@@ -165,6 +165,14 @@ fn is_alive(path: &Path) -> bool {
     file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
+/// Whether a run that lives has a journal in this directory.
+pub(crate) fn is_living(state_dir: &Path) -> bool {
+    let entries = std::fs::read_dir(state_dir).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .any(|path| is_journal(&path) && is_alive(&path))
+}
+
 /// Whether some journal waits to be undone in a directory, as far as we may look.
 pub(crate) fn is_waiting(state_dir: &Path) -> bool {
     let entries = std::fs::read_dir(state_dir).into_iter().flatten().flatten();

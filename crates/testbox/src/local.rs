@@ -19,6 +19,7 @@ use kdyno_model::{
     BoxFacts, ClockKind, FailReason, Measurement, MonitorOverhead, Outcome, Preparation, Recovery,
     SeriesSet, Stage, Testbox, TestboxError, Trial, Window,
 };
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -56,6 +57,8 @@ struct Held {
     journal: Journal,
     guardian: Guardian,
     settings: Settings,
+    /// Children that we had before, which are none of our trials'.
+    children: HashSet<i32>,
     /// Why trials get no cgroup.
     no_cgroup: Option<String>,
 }
@@ -143,6 +146,17 @@ impl LocalTestbox {
         Ok(())
     }
 
+    /// Our children that no trial left behind.
+    fn spared(&mut self) -> Result<HashSet<i32>, TestboxError> {
+        let held = self.held()?;
+        Ok(held
+            .children
+            .iter()
+            .copied()
+            .chain([held.guardian.pid()])
+            .collect())
+    }
+
     /// The cgroups of a trial, entered in the journal like the trial itself.
     fn enter(&mut self, run: &str, notes: &mut Vec<String>) -> Result<TrialCgroups, TestboxError> {
         let root = self.options.root.clone();
@@ -198,9 +212,11 @@ impl LocalTestbox {
         notes.extend(lost);
         let mut ended = ended?;
         let killed = cgroups.oom_kills().unwrap_or_default() > 0;
-        let guardian = guardian.pid();
-        end_leftovers(run, ended.group, guardian, cgroups, notes);
-        if killed || (oom_kills(&options.root) > oom_before && was_killed(&ended.outcome)) {
+        let spared = self.spared()?;
+        end_leftovers(run, ended.group, &spared, cgroups, notes);
+        let killed =
+            killed || (oom_kills(&options.root) > oom_before && was_killed(&ended.outcome));
+        if killed && ended.outcome != Outcome::Interrupted {
             ended.outcome = Outcome::OutOfMemory;
         }
         Ok(Measured {
@@ -223,7 +239,7 @@ impl LocalTestbox {
 fn end_leftovers(
     run: &str,
     group: Option<i32>,
-    guardian: i32,
+    spared: &HashSet<i32>,
     mut cgroups: TrialCgroups,
     notes: &mut Vec<String>,
 ) {
@@ -239,9 +255,7 @@ fn end_leftovers(
     .end()
     .len();
     // They are seen from several sides: who was killed in the cgroup is reaped as an orphan.
-    let left = carrying
-        .max(members)
-        .max(strays::end_orphans(guardian).len());
+    let left = carrying.max(members).max(strays::end_orphans(spared).len());
     if left > 0 {
         let processes = if left == 1 { "process" } else { "processes" };
         notes.push(format!(
@@ -321,12 +335,20 @@ impl Testbox for LocalTestbox {
         let state_dir = &self.options.state_dir;
         let boot = boot_id(&self.options.root);
         let lock = MachineLock::take(state_dir, preparation.force)?;
+        if !preparation.force && journal::is_living(state_dir) {
+            return Err(TestboxError::new(
+                "a run that was started with --force still uses this machine",
+            )
+            .hint("two runs disturb each other: wait for it, end it, or use --force"));
+        }
         if lock.exclusive {
             // Whatever a run that died with its guardian left behind.
             journal::undo_all(state_dir, boot.as_ref())?;
         }
         let session = preparation.session.unwrap_or_default();
         let journal = Journal::begin(state_dir, session, boot)?;
+        sys::wait_for_children();
+        let children = strays::children();
         let guardian = Guardian::start(&self.options.program, &journal, &lock)?;
         let settings = Settings::default();
         self.held = Some(Held {
@@ -334,6 +356,7 @@ impl Testbox for LocalTestbox {
             journal,
             guardian,
             settings,
+            children,
             no_cgroup: None,
         });
         self.kernel_log = KernelLog::open(&self.options.root);

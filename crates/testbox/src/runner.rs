@@ -7,7 +7,7 @@ use crate::cgroup::TrialCgroups;
 use crate::guardian::Guardian;
 use crate::interrupt::Interrupt;
 use crate::monitors::clock::raw_ns;
-use crate::strays::RUN_VARIABLE;
+use crate::strays::{PATIENCE, RUN_VARIABLE};
 use crate::sys::{self, ChildSetup, StartStamp, Waited};
 use kdyno_job::value;
 use kdyno_model::{Command as WorkCommand, FailReason, Outcome, Round, Stage, TestboxError, Work};
@@ -124,7 +124,7 @@ fn run_round(
         }
     };
     let pid = i32::try_from(child.id()).unwrap_or(i32::MAX);
-    let waited = wait(pid, setting.interrupt, deadline);
+    let waited = wait(pid, setting.interrupt, deadline)?;
     let (status, usage) = sys::reap(pid)
         .map_err(|error| TestboxError::new(format!("lost process {pid}: {error}")))?;
     let end_ns = raw_ns().saturating_sub(start_raw_ns);
@@ -141,7 +141,7 @@ fn run_round(
         stderr_to: output.seen.1,
         usage,
     };
-    let outcome = match waited? {
+    let outcome = match waited {
         Waited::Interrupted => Outcome::Interrupted,
         Waited::TimedOut => Outcome::TimedOut {
             limit_ms: setting.work.timeout_ms,
@@ -151,8 +151,8 @@ fn run_round(
     Ok((Some((round, pid)), outcome))
 }
 
-/// Waits for the program; ends it when we may not wait any longer. Whatever happens, it is
-/// ended or about to be when this returns.
+/// Waits for the program; ends it when we may not wait any longer. When this returns well, it
+/// has ended and can be reaped.
 fn wait(
     pid: i32,
     interrupt: Option<&Interrupt>,
@@ -168,6 +168,11 @@ fn wait(
         let _ = sys::wait_for_end(pid, None, grace);
         sys::signal_group(pid, libc::SIGKILL);
         sys::kill_process(pid);
+        let patience = Instant::now().checked_add(PATIENCE);
+        if let Ok(Waited::TimedOut) = sys::wait_for_end(pid, None, patience) {
+            return Err(TestboxError::new(format!("process {pid} cannot be ended"))
+                .hint("it waits for a device, or runs as another user: end it by hand"));
+        }
     }
     waited.map_err(failed)
 }

@@ -114,16 +114,20 @@ impl Settings {
     }
 
     /// Puts back what was made before and is not asked for any more. Zeros come last: the kernel
-    /// refuses them for one of a pair and sets them itself when the other is put back.
+    /// refuses them for one of a pair and sets them itself when the other is put back, or set.
     fn go_back_except(
         &mut self,
         wanted: &[(PathBuf, String)],
         journal: &mut Journal,
     ) -> Result<(), TestboxError> {
+        let is_wanted = |path: &Path| wanted.iter().any(|(wanted, _)| wanted == path);
+        let sets_itself = |path: &Path, made: &Made| {
+            made.found == "0" && partner(path).is_some_and(|partner| is_wanted(&partner))
+        };
         let mut stale: Vec<(PathBuf, String)> = self
             .made
             .iter()
-            .filter(|(path, _)| wanted.iter().all(|(wanted, _)| wanted != *path))
+            .filter(|(path, made)| !is_wanted(path) && !sets_itself(path, made))
             .map(|(path, made)| (path.clone(), made.found.clone()))
             .collect();
         stale.sort_by_key(|(_, found)| found == "0");
@@ -138,7 +142,7 @@ impl Settings {
         let made = self
             .made
             .entry(path.to_owned())
-            .or_insert_with(|| Made::found(&now));
+            .or_insert_with(|| Made::first(path, &now, journal));
         let before = made.found.clone();
         journal.note(&Change::File {
             path: path.to_owned(),
@@ -149,13 +153,10 @@ impl Settings {
 
     fn set(&mut self, path: &Path, value: &str, journal: &mut Journal) -> Result<(), TestboxError> {
         let now = read_value(path)?;
-        let made = self.made.entry(path.to_owned()).or_insert_with(|| {
-            Made::found(
-                &journal
-                    .elder_original(path, &now)
-                    .unwrap_or_else(|| now.clone()),
-            )
-        });
+        let made = self
+            .made
+            .entry(path.to_owned())
+            .or_insert_with(|| Made::first(path, &now, journal));
         if now == value || (now == made.shown && made.written == value) {
             return Ok(());
         }
@@ -198,12 +199,16 @@ struct Made {
 }
 
 impl Made {
-    /// Nothing was written yet.
-    fn found(value: &str) -> Self {
+    /// Nothing was written yet: what is there was found, unless a run that shares the machine with
+    /// us (`--force`) has set it.
+    fn first(path: &Path, now: &str, journal: &Journal) -> Self {
+        let found = journal
+            .elder_original(path, now)
+            .unwrap_or_else(|| now.to_owned());
         Self {
-            found: value.to_owned(),
-            written: value.to_owned(),
-            shown: value.to_owned(),
+            written: found.clone(),
+            shown: found.clone(),
+            found,
         }
     }
 }

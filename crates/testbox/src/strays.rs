@@ -90,30 +90,36 @@ impl Trials {
 }
 
 /// Ends and reaps the processes that were left to us: whoever loses its parent during a trial
-/// becomes our child, however it hides. `but` is a child that stays. Returns who was there.
-pub(crate) fn end_orphans(but: i32) -> Vec<i32> {
+/// becomes our child, however it hides. Those `but` are spared: the guardian, and children that
+/// we had before (a shell that executes us leaves us its own). Returns who was there; one that
+/// we may not end is left after a while.
+pub(crate) fn end_orphans(but: &HashSet<i32>) -> Vec<i32> {
+    const NOT_OURS_TO_END: Duration = Duration::from_millis(500);
     let begun = Instant::now();
     let mut ended = Vec::new();
     loop {
-        let orphans: Vec<i32> = children().into_iter().filter(|pid| *pid != but).collect();
-        if orphans.is_empty() || begun.elapsed() > PATIENCE {
+        let orphans: Vec<i32> = children()
+            .into_iter()
+            .filter(|pid| !but.contains(pid))
+            .collect();
+        if orphans.is_empty() || begun.elapsed() > NOT_OURS_TO_END {
             return ended;
         }
         for pid in orphans {
             sys::kill_process(pid);
-            // One that is no child of ours any more was reaped by its thread's own wait.
-            if sys::reap(pid).is_ok() {
+            if sys::try_reap(pid) {
                 ended.push(pid);
             }
         }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
 /// Our children: the processes whose parent is this process.
-fn children() -> Vec<i32> {
+pub(crate) fn children() -> HashSet<i32> {
     let us = std::process::id().to_string();
     let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
+        return HashSet::new();
     };
     entries
         .flatten()

@@ -305,6 +305,30 @@ pub(crate) fn reap(pid: i32) -> io::Result<(i32, Usage)> {
     Ok((status, usage))
 }
 
+/// Reaps a child if it has ended; `true` when it was.
+pub(crate) fn try_reap(pid: i32) -> bool {
+    let mut status = 0;
+    // SAFETY: the pointer is valid; WNOHANG never waits.
+    unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) == pid }
+}
+
+/// Children are waited for: whoever started us may have said that nobody does.
+pub(crate) fn wait_for_children() {
+    // SAFETY: signal takes numbers.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+/// Whether a signal was ignored when we were started, as nohup(1) and shells do for their
+/// background jobs.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    // SAFETY: with no new action sigaction only writes the old one, for which zeros are a value.
+    unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut old) == 0
+            && old.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// Sends a signal to a process group; one that is gone is no error.
 pub(crate) fn signal_group(group: i32, signal: i32) {
     if group > 1 {

@@ -72,13 +72,10 @@ fn compile(rules: &ExtractRules, pattern: &str, from: OutputStream) -> Result<Ru
     Ok(Rule { regex, from, names })
 }
 
-/// A round's part of the output; empty when the record says more than there is.
+/// A round's part of the output, as far as there is one: of a flood only the beginning is given.
 fn slice(bytes: &[u8], from: u64, to: u64) -> &[u8] {
-    let index = |n: u64| usize::try_from(n).ok();
-    index(from)
-        .zip(index(to))
-        .and_then(|(from, to)| bytes.get(from..to))
-        .unwrap_or_default()
+    let within = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).min(bytes.len());
+    bytes.get(within(from)..within(to)).unwrap_or_default()
 }
 
 impl Found {

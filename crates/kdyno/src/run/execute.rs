@@ -22,8 +22,6 @@ const SEARCHED_BYTES: u64 = 1 << 30;
 
 /// What became of a session.
 pub(super) struct Finished {
-    /// Runs that failed.
-    pub failures: Vec<Failure>,
     /// The user ended it before the plan's end.
     pub interrupted: bool,
     /// Every run is in the index.
@@ -34,6 +32,17 @@ pub(super) struct Finished {
 pub(super) struct Failure {
     row: RunRow,
     path: PathBuf,
+}
+
+impl Failure {
+    /// The run of `row` if it failed; runs of earlier sessions count as well.
+    pub fn of(row: &RunRow, dir: &PlanDir) -> Option<Self> {
+        let path = dir.path.join("runs").join(row.run_id.to_string());
+        row.outcome.is_failure().then(|| Self {
+            row: row.clone(),
+            path,
+        })
+    }
 }
 
 /// Everything that trials are carried out with.
@@ -50,7 +59,6 @@ impl Execution<'_> {
     /// Runs the trials in order until the end or an interrupt.
     pub fn all(&mut self, todo: &[&Trial], context: &mut Context) -> anyhow::Result<Finished> {
         let mut finished = Finished {
-            failures: Vec::new(),
             interrupted: false,
             indexed: self.index.is_some(),
         };
@@ -67,16 +75,13 @@ impl Execution<'_> {
                 session: Some(self.session),
                 ..(*planned).clone()
             };
-            let Some((record, path)) = self.one(&trial)? else {
+            let Some(record) = self.one(&trial)? else {
                 finished.interrupted = true;
                 break;
             };
             let row = row_of(&record);
             finished.indexed &= self.take_in(&row, context);
             progress.after(&row, context);
-            if row.outcome.is_failure() {
-                finished.failures.push(Failure { row, path });
-            }
         }
         context.erase();
         Ok(finished)
@@ -84,7 +89,7 @@ impl Execution<'_> {
 
     /// Runs one trial; nothing when the user ended it, whose run then stays incomplete and is
     /// run again on resume.
-    fn one(&mut self, trial: &Trial) -> anyhow::Result<Option<(RunRecord, PathBuf)>> {
+    fn one(&mut self, trial: &Trial) -> anyhow::Result<Option<RunRecord>> {
         let case = self
             .plan
             .cases
@@ -93,7 +98,6 @@ impl Execution<'_> {
         let writer = self
             .dir
             .create_run(RunId::new(), Some(&case.canonical), trial)?;
-        let path = writer.path().to_owned();
         let measurement = self.testbox.run(trial, writer.raw_dir())?;
         if measurement.outcome == Outcome::Interrupted {
             return Ok(None);
@@ -106,7 +110,7 @@ impl Execution<'_> {
             outcome,
             notes,
         };
-        Ok(Some((writer.seal(results)?, path)))
+        Ok(Some(writer.seal(results)?))
     }
 
     /// A run that is not taken in is not lost: the next start finds it by its plan's missing
@@ -160,20 +164,25 @@ fn read_figures(
     Ok((extracted.readings, outcome, notes))
 }
 
-/// The output, and whether there is more of it. Nothing was written when setup failed.
+/// The output as far as it is searched, and whether there is more of it. Nothing was written when
+/// setup failed.
 fn read_output(path: &Path) -> anyhow::Result<(Vec<u8>, bool)> {
-    let mut bytes = Vec::new();
-    match std::fs::File::open(path) {
-        Ok(file) => {
-            file.take(SEARCHED_BYTES)
-                .read_to_end(&mut bytes)
-                .with_context(|| path.display().to_string())?;
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok((Vec::new(), false));
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(error).with_context(|| path.display().to_string()),
-    }
-    let cut = bytes.len() as u64 == SEARCHED_BYTES;
-    Ok((bytes, cut))
+    };
+    let length = file
+        .metadata()
+        .with_context(|| path.display().to_string())?
+        .len();
+    let mut bytes = Vec::new();
+    file.take(SEARCHED_BYTES)
+        .read_to_end(&mut bytes)
+        .with_context(|| path.display().to_string())?;
+    Ok((bytes, length > SEARCHED_BYTES))
 }
 
 /// What failed and why, equal failures together, with the end of what the first of them said.

@@ -13,8 +13,8 @@ use anyhow::Context as _;
 use execute::Finished;
 use kdyno_job::catalog::Catalog;
 use kdyno_job::plan::Plan;
-use kdyno_model::{BoxFacts, Preparation, RunId, SessionId, Setting, Testbox, Trial};
-use kdyno_rundir::{PlanDir, RunReader, State};
+use kdyno_model::{BoxFacts, Preparation, RunId, RunRow, SessionId, Setting, Testbox, Trial};
+use kdyno_rundir::{PlanDir, RunDir, RunReader, State};
 use kdyno_testbox::{Interrupt, LocalOptions, LocalTestbox, root::SysRoot, state_dir};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -131,6 +131,7 @@ fn newest_unfinished(context: &mut Context) -> anyhow::Result<Option<(PlanDir, P
                 Ok(plan)
             });
         match plan {
+            Ok(plan) if is_complete(&dir, &plan) => {}
             Ok(plan) => return Ok(Some((dir, plan))),
             Err(error) => context.note(&format!(
                 "{} cannot be resumed: {error:#}",
@@ -139,6 +140,20 @@ fn newest_unfinished(context: &mut Context) -> anyhow::Result<Option<(PlanDir, P
         }
     }
     Ok(None)
+}
+
+/// Whether every trial has its complete run: only the mark is missing then.
+fn is_complete(dir: &PlanDir, plan: &Plan) -> bool {
+    let trial_of = |run: RunDir| {
+        let reader = run
+            .open()
+            .ok()
+            .filter(|reader| reader.state() == State::Complete)?;
+        Some(reader.trial().ok()?.index)
+    };
+    let runs = dir.runs().map(|runs| runs.entries).unwrap_or_default();
+    let done: HashSet<u32> = runs.into_iter().filter_map(trial_of).collect();
+    plan.trials.iter().all(|trial| done.contains(&trial.index))
 }
 
 /// Runs of two machines or kernels are no runs of one plan; shares were taken of its CPUs.
@@ -187,8 +202,11 @@ fn carry_out(
             None
         }
     };
-    if let Some(index) = &mut index {
-        index.runs_delete(&damaged)?;
+    if let Some(Err(error)) = index.as_mut().map(|index| index.runs_delete(&damaged)) {
+        context.note(&format!(
+            "warning: no index for now, the runs are kept all the same: {error}"
+        ));
+        index = None;
     }
     let mut execution = execute::Execution {
         plan,
@@ -222,28 +240,29 @@ fn lock_plan(dir: &PlanDir) -> anyhow::Result<std::fs::File> {
     }
 }
 
-/// The trials of a plan whose runs are complete, and the runs that were sealed and have been
-/// damaged since: their trials run again.
+/// The trials of a plan whose runs are complete, and the other runs: cut, or damaged since they
+/// were sealed. Their trials run again.
 fn sealed_trials(
     dir: &PlanDir,
     context: &mut Context,
 ) -> anyhow::Result<(HashSet<u32>, Vec<RunId>)> {
-    let (mut done, mut damaged) = (HashSet::new(), Vec::new());
+    let (mut done, mut others) = (HashSet::new(), Vec::new());
     for run in dir.runs()?.entries {
-        let Some(reader) = run.open().ok().filter(RunReader::is_sealed) else {
-            continue;
-        };
-        match (reader.state(), reader.trial()) {
-            (State::Complete, Ok(trial)) => {
+        let reader = run.open().ok();
+        let state = reader.as_ref().map(RunReader::state);
+        match (state, reader.and_then(|reader| reader.trial().ok())) {
+            (Some(State::Complete), Some(trial)) => {
                 done.insert(trial.index);
             }
-            _ => {
-                context.note(&format!("run {} is damaged; its trial runs again", run.id));
-                damaged.push(run.id);
+            (state, _) => {
+                if !matches!(state, Some(State::Incomplete(_))) {
+                    context.note(&format!("run {} is damaged; its trial runs again", run.id));
+                }
+                others.push(run.id);
             }
         }
     }
-    Ok((done, damaged))
+    Ok((done, others))
 }
 
 /// Puts the machine back whatever happened, then shows what came of the plan.
@@ -273,34 +292,35 @@ fn conclude(
             .note("interrupted; everything is put back. `kdyno run --resume` finishes the plan.");
         return Ok(Status::Interrupted);
     }
-    let table = print_table(plan, context);
-    let failures = execute::describe_failures(&finished.failures, plan, catalog);
-    for line in &failures {
-        context.note(line);
+    let rows = rows_of(plan, context)?;
+    let table = print_table(&rows, plan, context);
+    let dir = context.home()?.plan(plan.id)?;
+    let failures: Vec<_> = rows
+        .iter()
+        .filter_map(|row| execute::Failure::of(row, &dir))
+        .collect();
+    for line in execute::describe_failures(&failures, plan, catalog) {
+        context.note(&line);
     }
-    if let Err(error) = table
-        && !reader_is_gone(&error)
-    {
-        return Err(error);
+    match table {
+        Err(error) if !reader_is_gone(&error) => Err(error),
+        _ if failures.is_empty() => Ok(Status::Done),
+        _ => Ok(Status::RunFailed),
     }
-    Ok(if failures.is_empty() {
-        Status::Done
-    } else {
-        Status::RunFailed
+}
+
+/// The plan's runs, of all its sessions.
+fn rows_of(plan: &Plan, context: &mut Context) -> anyhow::Result<Vec<RunRow>> {
+    index::rows_of_plan(plan.id, context).or_else(|error| {
+        context.note(&format!(
+            "warning: no index, the table is made of the run directories: {error:#}"
+        ));
+        index::rows_on_disk(plan.id, context)
     })
 }
 
-fn print_table(plan: &Plan, context: &mut Context) -> anyhow::Result<()> {
-    let rows = match index::rows_of_plan(plan.id, context) {
-        Ok(rows) => rows,
-        Err(error) => {
-            context.note(&format!(
-                "warning: no index, the table is made of the run directories: {error:#}"
-            ));
-            index::rows_on_disk(plan.id, context)?
-        }
-    };
-    let text = compare::table_of_plan(&rows, plan.id, &context.home()?);
+fn print_table(rows: &[RunRow], plan: &Plan, context: &mut Context) -> anyhow::Result<()> {
+    let text = compare::table_of_plan(rows, plan.id, &context.home()?);
     let id = plan.id.short();
     writeln!(context.out, "{text}")?;
     if rows.iter().any(|row| row.outcome.is_done() && !row.warm_up) {

@@ -79,7 +79,7 @@ impl Progress {
             self.expected
         } else {
             let each = elapsed / u32::try_from(self.finished).unwrap_or(u32::MAX);
-            Some(each * u32::try_from(self.total - self.finished).unwrap_or(u32::MAX))
+            each.checked_mul(u32::try_from(self.total - self.finished).unwrap_or(u32::MAX))
         };
         match left {
             Some(left) => format!(
@@ -92,12 +92,11 @@ impl Progress {
     }
 }
 
-/// How long trials should take, where each says how long it runs.
+/// How long trials should take, where each says how long it runs and they end in this age.
 pub(super) fn expected<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> Option<Duration> {
-    let each = trials
-        .into_iter()
-        .map(|trial| trial.work.rounds.until_ms.map(Duration::from_millis));
-    each.sum::<Option<Duration>>()
+    trials.into_iter().try_fold(Duration::ZERO, |sum, trial| {
+        sum.checked_add(Duration::from_millis(trial.work.rounds.until_ms?))
+    })
 }
 
 /// `1:07` or `2:03:59`.

@@ -214,7 +214,7 @@ fn a_killed_run_leaves_no_process_and_its_plan_resumes() {
 
 #[test]
 fn resume_runs_the_trial_of_a_damaged_run_again_and_drops_the_damaged_one() {
-    for victim in ["trial.json", "readings.json"] {
+    for victim in ["trial.json", "readings.json", "MANIFEST"] {
         let bench = Bench::new();
         let job = bench.file("job.yaml", "testcase: t\ncommand: 'sleep 0.1; echo value: 1'\nruns: 6\nwarm_up: 0\nmonitors: none\n");
         let mut child = start(&bench, &["run", &job]);
@@ -244,6 +244,32 @@ fn resume_runs_the_trial_of_a_damaged_run_again_and_drops_the_damaged_one() {
         indices.sort_unstable();
         assert_eq!(indices, [0, 1, 2, 3, 4, 5], "{victim}");
     }
+}
+
+#[test]
+fn resume_tells_of_failures_of_the_session_before() {
+    let bench = Bench::new();
+    let job = bench.file("job.yaml", "testcase: t\ncommand: 'sleep 0.1; test -e go && echo value: 1 || exit 7'\nruns: 4\nwarm_up: 0\n");
+    let mut child = start(&bench, &["run", &job]);
+    let begun = Instant::now();
+    while bench.sealed().is_empty() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "no run was finished"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    bench.file("go", "");
+    bench
+        .kdyno(&["run", "--resume"])
+        .with_status(3)
+        .says("exit code 7");
+    bench
+        .kdyno(&["run", "--resume"])
+        .ok()
+        .says("nothing to resume");
 }
 
 #[test]

@@ -290,6 +290,79 @@ fn a_reader_that_has_gone_does_not_hide_a_failure() {
 }
 
 #[test]
+fn children_that_a_shell_left_us_are_none_of_our_trials() {
+    let bench = Bench::new();
+    let marker = format!("9{}", std::process::id());
+    let script = format!(
+        "sleep {marker} >/dev/null 2>&1 & echo $! > pid; exec {} run -n 1 true",
+        crate::bench::binary()
+    );
+    bench
+        .command_of("/bin/sh".as_ref(), &["-c", &script])
+        .output()
+        .unwrap();
+    let pid = std::fs::read_to_string(bench.path("pid")).unwrap();
+    let arguments =
+        std::fs::read_to_string(format!("/proc/{}/cmdline", pid.trim())).unwrap_or_default();
+    assert!(
+        std::process::Command::new("kill")
+            .arg(pid.trim())
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert!(
+        arguments.contains(&marker),
+        "kdyno ended a process that it never started"
+    );
+}
+
+#[test]
+fn ignored_signals_stay_ignored_and_children_are_waited_for() {
+    let bench = Bench::new();
+    let script = format!(
+        "trap '' CHLD; exec {} run -n 1 true",
+        crate::bench::binary()
+    );
+    let printed: Printed = bench
+        .command_of("/bin/bash".as_ref(), &["-c", &script])
+        .output()
+        .unwrap()
+        .into();
+    printed.ok();
+    let script = format!(
+        "trap '' HUP; exec {} run -n 1 'sleep 0.5'",
+        crate::bench::binary()
+    );
+    let mut child = bench
+        .command_of("/bin/sh".as_ref(), &["-c", &script])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until(|| bench.run_dirs().len() > 2);
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-HUP", &child.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn times_beyond_any_age_are_no_panic() {
+    let bench = Bench::new();
+    let job = bench.file(
+        "job.yaml",
+        "vm-scalability: {test: anon-w-seq, size: 8M}\nruntime: 1000000000000000s\n",
+    );
+    let printed = bench.kdyno(&["run", &job, "-n", "90000", "--yes", "--dry-run"]);
+    assert!(!printed.err.contains("panicked"), "{}", printed.err);
+}
+
+#[test]
 fn a_dry_run_changes_and_keeps_nothing() {
     let bench = Bench::new();
     let job = bench.file("job.yaml", MINE);
@@ -353,7 +426,10 @@ fn a_forced_run_is_left_alone_by_restore_and_by_others() {
     wait_until(|| bench.run_dirs().len() == 2);
     assert_eq!(first.wait().unwrap().code(), Some(0));
     bench.kdyno(&["restore"]).ok().says("nothing to restore");
-    bench.kdyno(&["run", "-n", "1", "true"]).ok();
+    bench
+        .kdyno(&["run", "-n", "1", "true"])
+        .with_status(2)
+        .says("started with --force");
     assert_eq!(forced.wait().unwrap().code(), Some(0));
 }
 

@@ -51,7 +51,7 @@ fn root_both_of_a_pair_of_settings_are_back() {
     let bench = Bench::new();
     let job = bench.file(
         "job.yaml",
-        "testcase: t\ncommand: 'printf \"value: \"; cat /proc/sys/vm/dirty_bytes'\nruns: 2\nvariants:\n  bytes: {sysctl: {vm.dirty_bytes: 100000000, vm.dirty_background_bytes: 50000000}}\n  plain: {environment: {X: \"1\"}}\n",
+        "testcase: t\ncommand: 'printf \"value: \"; cat /proc/sys/vm/dirty_bytes'\nruns: 2\nvariants:\n  bytes: {sysctl: {vm.dirty_bytes: 100000000, vm.dirty_background_bytes: 50000000}}\n  ratio: {sysctl: {vm.dirty_ratio: 30}}\n  plain: {environment: {X: \"1\"}}\n",
     );
     let before = pairs();
     bench.kdyno(&["run", &job]).ok();
