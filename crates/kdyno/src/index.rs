@@ -9,7 +9,7 @@ use crate::context::{Context, Status};
 use anyhow::Context as _;
 use kdyno_analyze::row_of;
 use kdyno_model::{PlanId, RunRow};
-use kdyno_rundir::{Home, PlanDir, State};
+use kdyno_rundir::{Home, PlanDir, RunDir, State};
 use kdyno_store::{Index, RunFilter, StoreError};
 use std::path::{Path, PathBuf};
 
@@ -20,8 +20,7 @@ pub fn command(args: &IndexArgs, context: &mut Context) -> anyhow::Result<Status
     let path = path_in(&home);
     remove(&path)?;
     let mut index = Index::open(&path)?;
-    let taken = take_in(&mut index, &home, context, |_| true)?;
-    index.mark_filled()?;
+    let taken = fill(&mut index, &home, context)?;
     writeln!(context.out, "{taken} runs in {}", path.display())?;
     context.out.flush()?;
     Ok(Status::Done)
@@ -46,29 +45,24 @@ fn remove(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Asks the index, brought up to date with the run directories before. One that turns out to be
-/// corrupt, at its opening or in its middle, is moved aside, built anew and asked again.
+/// Asks the index. Should it turn out to be corrupt only now, it is built anew and asked again.
 pub fn ask<T>(
     context: &mut Context,
     question: impl Fn(&mut Index) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let home = context.home()?;
-    let path = path_in(&home);
-    match open_current(&home, &path, context).and_then(|mut index| question(&mut index)) {
-        Err(error) if is_corrupt(&error) => {
-            let mut index = replace_corrupt(&path, context)?;
-            take_in(&mut index, &home, context, |_| true)?;
-            index.mark_filled()?;
-            question(&mut index)
-        }
+    match open(context).and_then(|mut index| question(&mut index)) {
+        Err(error) if is_corrupt(&error) => question(&mut build_anew(context)?),
         other => other,
     }
 }
 
-/// The index for taking runs in.
+/// The index, brought up to date with the run directories; a corrupt one is built anew.
 pub fn open(context: &mut Context) -> anyhow::Result<Index> {
-    ask(context, |_| Ok(()))?;
-    Ok(Index::open(&path_in(&context.home()?))?)
+    let home = context.home()?;
+    match open_current(&home, &path_in(&home), context) {
+        Err(error) if is_corrupt(&error) => build_anew(context),
+        other => other,
+    }
 }
 
 fn is_corrupt(error: &anyhow::Error) -> bool {
@@ -80,14 +74,19 @@ fn is_corrupt(error: &anyhow::Error) -> bool {
 
 fn open_current(home: &Home, path: &Path, context: &mut Context) -> anyhow::Result<Index> {
     let mut index = Index::open(path)?;
-    let filled = index.is_filled()?;
-    take_in(&mut index, home, context, |plan| {
-        !filled || !plan.is_finished()
-    })?;
-    if !filled {
-        index.mark_filled()?;
+    if index.is_filled()? {
+        take_in(&mut index, home, context, |plan| !plan.is_finished())?;
+    } else {
+        fill(&mut index, home, context)?;
     }
     Ok(index)
+}
+
+/// Takes in everything; only then the index says that it is filled.
+fn fill(index: &mut Index, home: &Home, context: &mut Context) -> anyhow::Result<usize> {
+    let taken = take_in(index, home, context, |_| true)?;
+    index.mark_filled()?;
+    Ok(taken)
 }
 
 /// The runs of a plan with all their figures.
@@ -101,17 +100,17 @@ pub fn rows_of_plan(plan: PlanId, context: &mut Context) -> anyhow::Result<Vec<R
 
 /// The same from the run directories, for when there is no index.
 pub fn rows_on_disk(plan: PlanId, context: &mut Context) -> anyhow::Result<Vec<RunRow>> {
-    let mut rows = Vec::new();
-    for run in context.home()?.plan(plan)?.runs()?.entries {
-        match sealed_row(&run) {
-            Ok(row) => rows.extend(row),
-            Err(error) => context.note(&format!("run {} is left out: {error:#}", run.id)),
-        }
-    }
-    Ok(rows)
+    let runs = context.home()?.plan(plan)?.runs()?.entries;
+    Ok(runs
+        .iter()
+        .filter_map(|run| row_or_note(run, context))
+        .collect())
 }
 
-fn replace_corrupt(path: &Path, context: &mut Context) -> anyhow::Result<Index> {
+/// Moves the corrupt index aside and fills a new one.
+fn build_anew(context: &mut Context) -> anyhow::Result<Index> {
+    let home = context.home()?;
+    let path = path_in(&home);
     let aside = (1..)
         .map(|n| path.with_extension(format!("sqlite.corrupt-{n}")))
         .find(|aside| !aside.exists())
@@ -120,10 +119,12 @@ fn replace_corrupt(path: &Path, context: &mut Context) -> anyhow::Result<Index> 
         "the index is corrupt: kept as {}, built anew from the runs",
         aside.display()
     ));
-    std::fs::rename(path, &aside).with_context(|| path.display().to_string())?;
+    std::fs::rename(&path, &aside).with_context(|| path.display().to_string())?;
     // A leftover of the corrupt file would be applied to the new one.
-    remove(path)?;
-    Ok(Index::open(path)?)
+    remove(&path)?;
+    let mut index = Index::open(&path)?;
+    fill(&mut index, &home, context)?;
+    Ok(index)
 }
 
 /// Takes in the sealed runs of the plans that `wanted` says, forgets those that are gone, and
@@ -145,14 +146,8 @@ fn take_in(
             }
         };
         let mut gone = index.run_ids(plan.id)?;
-        let mut rows = Vec::new();
-        for run in runs.iter().filter(|run| !gone.remove(&run.id)) {
-            match sealed_row(run) {
-                Ok(Some(row)) => rows.push(row),
-                Ok(None) => {}
-                Err(error) => context.note(&format!("run {} is left out: {error:#}", run.id)),
-            }
-        }
+        let new = runs.iter().filter(|run| !gone.remove(&run.id));
+        let rows: Vec<RunRow> = new.filter_map(|run| row_or_note(run, context)).collect();
         index.runs_delete(&gone.into_iter().collect::<Vec<_>>())?;
         index.ingest(&rows)?;
         taken += rows.len();
@@ -160,8 +155,16 @@ fn take_in(
     Ok(taken)
 }
 
+/// A sealed run as a row; one that is damaged is told and left out.
+fn row_or_note(run: &RunDir, context: &mut Context) -> Option<RunRow> {
+    sealed_row(run).unwrap_or_else(|error| {
+        context.note(&format!("run {} is left out: {error:#}", run.id));
+        None
+    })
+}
+
 /// A sealed run as a row; nothing for one that is not sealed: it may still be running.
-fn sealed_row(run: &kdyno_rundir::RunDir) -> anyhow::Result<Option<RunRow>> {
+fn sealed_row(run: &RunDir) -> anyhow::Result<Option<RunRow>> {
     let reader = run.open()?;
     if !reader.is_sealed() {
         return Ok(None);

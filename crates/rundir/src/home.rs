@@ -2,7 +2,6 @@
 
 use crate::{RunReader, RunWriter, RundirError, disk, writer};
 use kdyno_model::{PlanId, RunId, Trial};
-use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,15 +35,6 @@ pub struct PlanDir {
     pub id: PlanId,
     /// The directory.
     pub path: PathBuf,
-}
-
-/// Which trials of a plan are done.
-#[derive(Debug)]
-pub struct SealedTrials {
-    /// The sealed run of each trial by the trial's index; the oldest of several.
-    pub runs: HashMap<u32, RunId>,
-    /// One line per run that was sealed and whose trial cannot be read, and per name that is no id.
-    pub notes: Vec<String>,
 }
 
 /// One run's directory, in whatever state.
@@ -180,26 +170,6 @@ impl PlanDir {
             .collect();
         entries.sort_by_key(|run| run.id);
         Ok(Listing { entries, notes })
-    }
-
-    /// The trials that have a sealed run. Only the seals and the trials are read, so a run whose
-    /// other files were changed counts as sealed.
-    ///
-    /// # Errors
-    /// When the directory cannot be listed; a run that cannot be read is a note.
-    pub fn sealed_trials(&self) -> Result<SealedTrials, RundirError> {
-        let Listing { entries, mut notes } = self.runs()?;
-        let mut runs = HashMap::new();
-        for run in entries {
-            match run.open().and_then(|reader| reader.sealed_trial()) {
-                Ok(Some(trial)) => {
-                    runs.entry(trial.index).or_insert(run.id);
-                }
-                Ok(None) => {}
-                Err(error) => notes.push(format!("left out: {}", error.with_cause())),
-            }
-        }
-        Ok(SealedTrials { runs, notes })
     }
 
     /// Begins a run: its directory is there, incomplete, until the writer seals it. `trial` has

@@ -22,7 +22,7 @@ mod verify;
 mod writer;
 
 pub use error::{Problem, ProblemKind, RundirError};
-pub use home::{Home, Listing, PlanDir, RunDir, SealedTrials};
+pub use home::{Home, Listing, PlanDir, RunDir};
 pub use reader::{RunReader, State};
 pub use verify::{Verified, verify};
 pub use writer::{Results, RunWriter};

@@ -116,14 +116,6 @@ impl RunReader {
         self.json(name::TRIAL)
     }
 
-    /// The trial of a run that was sealed; `None` for one that never was.
-    pub(crate) fn sealed_trial(&self) -> Result<Option<Trial>, RundirError> {
-        match self.seal {
-            Seal::Absent(_) => Ok(None),
-            Seal::Broken(_) | Seal::Sealed(_) => self.trial().map(Some),
-        }
-    }
-
     /// What the testbox handed back, without the series.
     ///
     /// # Errors

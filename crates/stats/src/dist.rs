@@ -460,14 +460,8 @@ fn positive_quantile(p: f64, q: f64, tails: impl Fn(f64) -> Tails) -> Option<f64
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::close;
     use proptest::prelude::*;
-
-    fn close(got: f64, expected: f64, relative: f64) {
-        assert!(
-            (got - expected).abs() <= relative * expected.abs(),
-            "got {got:e}, expected {expected:e}"
-        );
-    }
 
     #[test]
     fn normal_points() {

@@ -42,6 +42,8 @@ pub mod series;
 pub mod special;
 pub mod spending;
 pub mod summary;
+#[cfg(test)]
+mod testing;
 pub mod ttest;
 pub mod variants;
 pub mod warning;

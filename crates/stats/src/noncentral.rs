@@ -67,13 +67,7 @@ impl NoncentralT {
 mod tests {
     use super::*;
     use crate::dist::StudentT;
-
-    fn close(got: f64, expected: f64, relative: f64) {
-        assert!(
-            (got - expected).abs() <= relative * expected.abs(),
-            "got {got:e}, expected {expected:e}"
-        );
-    }
+    use crate::testing::close;
 
     #[test]
     fn noncentral_points() {

@@ -397,14 +397,8 @@ pub fn binary_entropy(p: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::close;
     use proptest::prelude::*;
-
-    fn close(got: f64, expected: f64, relative: f64) {
-        assert!(
-            (got - expected).abs() <= relative * expected.abs(),
-            "got {got:e}, expected {expected:e}"
-        );
-    }
 
     #[test]
     fn gamma_of_known_points() {

@@ -14,8 +14,10 @@ use execute::Finished;
 use kdyno_job::catalog::Catalog;
 use kdyno_job::plan::Plan;
 use kdyno_model::{BoxFacts, Preparation, RunId, RunRow, SessionId, Setting, Testbox, Trial};
-use kdyno_rundir::{PlanDir, RunDir, RunReader, State};
-use kdyno_testbox::{Interrupt, LocalOptions, LocalTestbox, root::SysRoot, state_dir};
+use kdyno_rundir::{PlanDir, RunReader, State};
+use kdyno_testbox::{
+    Interrupt, LocalOptions, LocalTestbox, facts::read_facts, root::SysRoot, state_dir,
+};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -25,8 +27,7 @@ pub fn command(args: &RunArgs, context: &mut Context) -> anyhow::Result<Status> 
     if args.resume {
         return resume(args, &catalog, context);
     }
-    let facts = local(args.testbox.clone(), None)?.facts()?;
-    let host = planning::host_name(&mut local(None, None)?)?;
+    let (host, facts) = look_at_machine(args.testbox.as_deref())?;
     let planned = planning::plan(args, &host, &facts, &catalog)?;
     for note in &planned.notes {
         context.note(&format!("note: {note}"));
@@ -75,6 +76,14 @@ fn local(name: Option<String>, interrupt: Option<Interrupt>) -> anyhow::Result<L
     })?)
 }
 
+/// The machine's own name, and its facts under the name that tables give it.
+fn look_at_machine(testbox: Option<&str>) -> anyhow::Result<(String, BoxFacts)> {
+    let facts = read_facts(&SysRoot::real(), None)?;
+    let host = facts.testbox.clone();
+    let testbox = testbox.map_or_else(|| host.clone(), str::to_owned);
+    Ok((host, BoxFacts { testbox, ..facts }))
+}
+
 /// kdyno as it runs, not what its path has become meanwhile: a build beside a running plan must
 /// not change what is measured.
 pub fn running_image() -> PathBuf {
@@ -104,9 +113,9 @@ fn resume(args: &RunArgs, catalog: &Catalog, context: &mut Context) -> anyhow::R
         return Ok(Status::Done);
     };
     let interrupt = Interrupt::install()?;
-    let host = planning::host_name(&mut local(None, None)?)?;
+    let (host, facts) = look_at_machine(Some(&plan.testbox))?;
+    refuse_other_machine(&plan, &host, &facts)?;
     let mut testbox = local(Some(plan.testbox.clone()), Some(interrupt.clone()))?;
-    refuse_other_machine(&plan, &host, &testbox.facts()?)?;
     let session = SessionId::new();
     // What is done is looked up behind the lock, so that no other run adds to it meanwhile.
     testbox.prepare(&preparation(&plan, session, args.force))?;
@@ -127,12 +136,13 @@ fn newest_unfinished(context: &mut Context) -> anyhow::Result<Option<(PlanDir, P
             .and_then(|bytes| {
                 let plan: Plan = serde_json::from_slice(&bytes)?;
                 anyhow::ensure!(plan.id == dir.id, "it is the plan of another directory");
-                dir.runs()?;
-                Ok(plan)
+                let done = look_at_runs(&dir)?.done;
+                Ok((plan, done))
             });
         match plan {
-            Ok(plan) if is_complete(&dir, &plan) => {}
-            Ok(plan) => return Ok(Some((dir, plan))),
+            // Only the mark is missing.
+            Ok((plan, done)) if plan.trials.iter().all(|trial| done.contains(&trial.index)) => {}
+            Ok((plan, _)) => return Ok(Some((dir, plan))),
             Err(error) => context.note(&format!(
                 "{} cannot be resumed: {error:#}",
                 dir.path.display()
@@ -140,20 +150,6 @@ fn newest_unfinished(context: &mut Context) -> anyhow::Result<Option<(PlanDir, P
         }
     }
     Ok(None)
-}
-
-/// Whether every trial has its complete run: only the mark is missing then.
-fn is_complete(dir: &PlanDir, plan: &Plan) -> bool {
-    let trial_of = |run: RunDir| {
-        let reader = run
-            .open()
-            .ok()
-            .filter(|reader| reader.state() == State::Complete)?;
-        Some(reader.trial().ok()?.index)
-    };
-    let runs = dir.runs().map(|runs| runs.entries).unwrap_or_default();
-    let done: HashSet<u32> = runs.into_iter().filter_map(trial_of).collect();
-    plan.trials.iter().all(|trial| done.contains(&trial.index))
 }
 
 /// Runs of two machines or kernels are no runs of one plan; shares were taken of its CPUs.
@@ -187,13 +183,21 @@ fn carry_out(
     context: &mut Context,
 ) -> anyhow::Result<Finished> {
     let _turn = lock_plan(dir)?;
-    let (done, damaged) = sealed_trials(dir, context)?;
+    let runs = look_at_runs(dir)?;
+    for run in &runs.damaged {
+        context.note(&format!("run {run} is damaged; its trial runs again"));
+    }
     let todo: Vec<&Trial> = plan
         .trials
         .iter()
-        .filter(|trial| !done.contains(&trial.index))
+        .filter(|trial| !runs.done.contains(&trial.index))
         .collect();
-    let mut index = match index::open(context) {
+    let forgotten = [runs.cut, runs.damaged].concat();
+    let index = index::open(context).and_then(|mut index| {
+        index.runs_delete(&forgotten)?;
+        Ok(index)
+    });
+    let mut index = match index {
         Ok(index) => Some(index),
         Err(error) => {
             context.note(&format!(
@@ -202,12 +206,6 @@ fn carry_out(
             None
         }
     };
-    if let Some(Err(error)) = index.as_mut().map(|index| index.runs_delete(&damaged)) {
-        context.note(&format!(
-            "warning: no index for now, the runs are kept all the same: {error}"
-        ));
-        index = None;
-    }
     let mut execution = execute::Execution {
         plan,
         dir,
@@ -240,29 +238,31 @@ fn lock_plan(dir: &PlanDir) -> anyhow::Result<std::fs::File> {
     }
 }
 
-/// The trials of a plan whose runs are complete, and the other runs: cut, or damaged since they
-/// were sealed. Their trials run again.
-fn sealed_trials(
-    dir: &PlanDir,
-    context: &mut Context,
-) -> anyhow::Result<(HashSet<u32>, Vec<RunId>)> {
-    let (mut done, mut others) = (HashSet::new(), Vec::new());
+/// What is there of a plan.
+#[derive(Default)]
+struct Runs {
+    /// The trials whose runs are complete.
+    done: HashSet<u32>,
+    /// Runs that were never sealed.
+    cut: Vec<RunId>,
+    /// Runs that were sealed and have been damaged since.
+    damaged: Vec<RunId>,
+}
+
+fn look_at_runs(dir: &PlanDir) -> anyhow::Result<Runs> {
+    let mut runs = Runs::default();
     for run in dir.runs()?.entries {
         let reader = run.open().ok();
         let state = reader.as_ref().map(RunReader::state);
         match (state, reader.and_then(|reader| reader.trial().ok())) {
             (Some(State::Complete), Some(trial)) => {
-                done.insert(trial.index);
+                runs.done.insert(trial.index);
             }
-            (state, _) => {
-                if !matches!(state, Some(State::Incomplete(_))) {
-                    context.note(&format!("run {} is damaged; its trial runs again", run.id));
-                }
-                others.push(run.id);
-            }
+            (Some(State::Incomplete(_)), _) => runs.cut.push(run.id),
+            _ => runs.damaged.push(run.id),
         }
     }
-    Ok((done, others))
+    Ok(runs)
 }
 
 /// Puts the machine back whatever happened, then shows what came of the plan.

@@ -10,7 +10,7 @@ use kdyno_job::node::{Kind, Node, Place};
 use kdyno_job::plan::{Plan, PlanOptions, PlannedCase, draw};
 use kdyno_job::resolve::{ResolveError, resolve};
 use kdyno_job::value::cpus;
-use kdyno_model::{BoxFacts, PlanId, Testbox, Work};
+use kdyno_model::{BoxFacts, PlanId, Work};
 use kdyno_testbox::monitors::DEFAULT_MONITORS;
 use kdyno_testbox::root::SysRoot;
 use std::fs::File;
@@ -102,11 +102,6 @@ pub(super) fn plan(
         job_source,
         notes,
     })
-}
-
-/// The name of a machine as it calls itself.
-pub(super) fn host_name(testbox: &mut impl Testbox) -> anyhow::Result<String> {
-    Ok(testbox.facts()?.testbox)
 }
 
 /// Names that stand in tables hold nothing that would break a line.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// A home and a state directory that no other test sees.
 pub struct Bench {
@@ -197,4 +198,17 @@ pub fn cgroups_left() -> Vec<PathBuf> {
     let mut found = Vec::new();
     walk(Path::new("/sys/fs/cgroup"), &mut found, 6);
     found
+}
+
+/// Waits until something is so; 10 seconds are more than any of it takes.
+#[track_caller]
+pub fn wait_until(mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "it never came to it"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

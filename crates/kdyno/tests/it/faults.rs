@@ -1,6 +1,6 @@
 //! kill -9 at random moments, of kdyno, of its guardian, of both.
 
-use crate::bench::{Bench, machine_turn, settings_now};
+use crate::bench::{Bench, machine_turn, settings_now, wait_until};
 use std::collections::{BTreeSet, HashMap};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -130,14 +130,7 @@ fn root_when_the_guardian_dies_too_the_next_start_and_restore_put_things_back() 
             "testcase: t\ncommand: 'sleep 54321'\nsysctl: {vm.swappiness: 22}\nruns: 1\n",
         );
         let mut child = start(&bench, &["run", &job]);
-        let begun = Instant::now();
-        while settings_now() == before {
-            assert!(
-                begun.elapsed() < Duration::from_secs(20),
-                "the setting was never made"
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(|| settings_now() != before);
         for guardian in guardians_of(&bench) {
             assert!(
                 std::process::Command::new("kill")
@@ -184,14 +177,7 @@ fn a_killed_run_leaves_no_process_and_its_plan_resumes() {
     let bench = Bench::new();
     let job = bench.file("job.yaml", "testcase: t\ncommand: 'test -e go && echo value: 1 || exec sleep 65432'\nruns: 2\nwarm_up: 0\n");
     let mut child = start(&bench, &["run", &job]);
-    let begun = Instant::now();
-    while processes_with(&bench, "65432").is_empty() {
-        assert!(
-            begun.elapsed() < Duration::from_secs(20),
-            "the program never started"
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(|| !processes_with(&bench, "65432").is_empty());
     child.kill().unwrap();
     child.wait().unwrap();
     let begun = Instant::now();
@@ -218,14 +204,7 @@ fn resume_runs_the_trial_of_a_damaged_run_again_and_drops_the_damaged_one() {
         let bench = Bench::new();
         let job = bench.file("job.yaml", "testcase: t\ncommand: 'sleep 0.1; echo value: 1'\nruns: 6\nwarm_up: 0\nmonitors: none\n");
         let mut child = start(&bench, &["run", &job]);
-        let begun = Instant::now();
-        while bench.sealed().len() < 2 {
-            assert!(
-                begun.elapsed() < Duration::from_secs(20),
-                "no run was finished"
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(|| bench.sealed().len() >= 2);
         child.kill().unwrap();
         child.wait().unwrap();
         bench.kdyno(&["list"]).ok();
@@ -251,14 +230,7 @@ fn resume_tells_of_failures_of_the_session_before() {
     let bench = Bench::new();
     let job = bench.file("job.yaml", "testcase: t\ncommand: 'sleep 0.1; test -e go && echo value: 1 || exit 7'\nruns: 4\nwarm_up: 0\n");
     let mut child = start(&bench, &["run", &job]);
-    let begun = Instant::now();
-    while bench.sealed().is_empty() {
-        assert!(
-            begun.elapsed() < Duration::from_secs(20),
-            "no run was finished"
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(|| !bench.sealed().is_empty());
     child.kill().unwrap();
     child.wait().unwrap();
     bench.file("go", "");
@@ -280,11 +252,7 @@ fn a_plan_is_run_by_one_process_at_a_time() {
         "testcase: t\ncommand: 'sleep 0.3; echo value: 1'\nruns: 3\nwarm_up: 0\n",
     );
     let mut child = start(&bench, &["run", &job]);
-    let begun = Instant::now();
-    while bench.run_dirs().is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "it never began");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(|| !bench.run_dirs().is_empty());
     bench
         .kdyno(&["run", "--resume", "--force"])
         .with_status(2)

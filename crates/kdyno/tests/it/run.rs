@@ -1,8 +1,7 @@
 //! `kdyno run` when nothing goes wrong, and when the program does.
 
-use crate::bench::{Bench, Printed};
+use crate::bench::{Bench, Printed, wait_until};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 const MINE: &str = "\
 testcase: mine
@@ -559,17 +558,6 @@ fn interrupt(child: &mut std::process::Child) -> Option<i32> {
             .success()
     );
     child.wait().unwrap().code()
-}
-
-#[track_caller]
-fn wait_until(mut done: impl FnMut() -> bool) {
-    for _ in 0..2000 {
-        if done() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    panic!("it never came to it");
 }
 
 #[test]

@@ -1,10 +1,8 @@
 use crate::sample::{plan, results, trial, writer};
-use kdyno_model::{PlanId, RunId, Trial};
-use kdyno_rundir::{Home, PlanDir, RundirError, State};
-use std::collections::HashMap;
+use kdyno_model::{PlanId, RunId};
+use kdyno_rundir::{Home, RundirError, State};
 use std::error::Error;
 use std::fs;
-use std::path::PathBuf;
 
 #[test]
 fn plans_are_listed_newest_first_and_strange_names_are_noted() {
@@ -75,58 +73,6 @@ fn a_damaged_or_unfinished_run_does_not_hide_the_others() {
         ),
         "{states:?}"
     );
-}
-
-/// Seals a run of the n-th trial; gives its id and its directory.
-fn sealed_run(plan: &PlanDir, index: u32) -> (RunId, PathBuf) {
-    let (id, trial) = (
-        RunId::new(),
-        Trial {
-            index,
-            ..trial(plan.id)
-        },
-    );
-    let writer = plan.create_run(id, None, &trial).unwrap();
-    let path = writer.path().to_owned();
-    writer.seal(results(&[1.0])).unwrap();
-    (id, path)
-}
-
-#[test]
-fn the_trials_that_are_sealed_are_told_and_damaged_ones_noted() {
-    let dir = tempfile::tempdir().unwrap();
-    let plan = plan(dir.path());
-    let none = plan.sealed_trials().unwrap();
-    assert!(none.runs.is_empty() && none.notes.is_empty());
-
-    let whole = [0, 7].map(|index| (index, sealed_run(&plan, index).0));
-    sealed_run(&plan, 7);
-    drop(writer(&plan));
-    let damages = [
-        ("trial.json", "{}"),
-        ("MANIFEST", "cut"),
-        ("format", "kdyno-run 2\n"),
-        ("format", "kdyno-ru"),
-    ];
-    let damaged: Vec<PathBuf> = (10..)
-        .zip(damages)
-        .map(|(index, (file, content))| {
-            let (_, path) = sealed_run(&plan, index);
-            fs::write(path.join(file), content).unwrap();
-            path
-        })
-        .collect();
-    // Not looked at: it is neither seal nor trial.
-    let (id, path) = sealed_run(&plan, 20);
-    fs::write(path.join("series.json"), "changed").unwrap();
-
-    let sealed = plan.sealed_trials().unwrap();
-    let expected: HashMap<u32, RunId> = whole.into_iter().chain([(20, id)]).collect();
-    assert_eq!(sealed.runs, expected);
-    assert_eq!(sealed.notes.len(), damaged.len(), "{:?}", sealed.notes);
-    for (path, note) in damaged.iter().zip(&sealed.notes) {
-        assert!(note.contains(path.to_str().unwrap()), "{note}");
-    }
 }
 
 #[test]

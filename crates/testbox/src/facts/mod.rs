@@ -16,6 +16,7 @@ mod tests;
 pub use kernel_log::KernelLog;
 
 use crate::root::SysRoot;
+use crate::settings::value_in;
 use kdyno_model::{BootId, BoxFacts, TestboxError};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -90,13 +91,7 @@ impl Found<'_> {
 
     /// Notes what is chosen in a file such as `always [madvise] never`.
     fn chosen(&mut self, name: &str, path: &str) {
-        let line = self.root.line(path);
-        let word = line.as_deref().map(|line| {
-            let inside = line
-                .split_once('[')
-                .and_then(|(_, rest)| rest.split_once(']'));
-            inside.map_or(line, |(word, _)| word).to_owned()
-        });
+        let word = self.root.line(path).map(|line| value_in(&line));
         self.put(name, word);
     }
 }
