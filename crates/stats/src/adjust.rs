@@ -75,10 +75,13 @@ pub fn simes(p: &[f64]) -> Option<f64> {
 pub struct GroupFindings {
     /// Simes p-value of the group; `None` for an empty one, which cannot be selected.
     pub group_p: Option<f64>,
+    /// The same adjusted over the groups (Benjamini, Hochberg 1995).
+    pub group_q: Option<f64>,
     /// Whether the group was selected.
     pub selected: bool,
     /// For each test of the group the Benjamini-Hochberg value times `G / R`, at most 1: at or
-    /// below `q` exactly for what was found. All 1 in a group that was not selected.
+    /// below `q` exactly for what was found. In a group that was not selected the value at which
+    /// it would have been is a lower bound, and stands for those below it.
     pub adjusted: Vec<f64>,
 }
 
@@ -108,10 +111,14 @@ pub fn two_stage(groups: &[Vec<f64>], q: f64) -> Option<Vec<GroupFindings>> {
             let inside = adjust(group, Method::BenjaminiHochberg)?;
             let adjusted = inside
                 .into_iter()
-                .map(|p| if chosen { (p * penalty).min(1.0) } else { 1.0 })
+                .map(|p| match group_q {
+                    Some(group_q) if !chosen => p.max(group_q),
+                    _ => (p * penalty).min(1.0),
+                })
                 .collect();
             Some(GroupFindings {
                 group_p: *group_p,
+                group_q,
                 selected: chosen,
                 adjusted,
             })
@@ -173,7 +180,8 @@ mod tests {
         assert_eq!(selected, [true, false, false, true]);
         // Three groups with tests, two selected: the values inside count 3/2.
         close(&found[0].adjusted, &[0.003, 1.0]);
-        close(&found[1].adjusted, &[1.0, 1.0]);
+        // Simes 0.6, the largest of three.
+        close(&found[1].adjusted, &[0.6, 0.6]);
         close(&found[3].adjusted, &[0.03, 0.03]);
         assert_eq!(found[2].group_p, None);
         assert_eq!(two_stage(&groups, 0.0), None);

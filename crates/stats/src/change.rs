@@ -45,6 +45,13 @@ pub fn percent_change(base: f64, new: f64) -> Option<f64> {
     (base != 0.0 && percent.is_finite()).then_some(percent)
 }
 
+/// Percent change of a ratio given as its natural logarithm, `100 (e^x - 1)`, exact also near 0;
+/// infinite where the ratio exceeds the range of `f64`.
+#[must_use]
+pub fn percent_of_log_ratio(log_ratio: f64) -> f64 {
+    100.0 * log_ratio.exp_m1()
+}
+
 /// Difference of two failure shares `(failed, runs)` in percentage points,
 /// `100 (f1/n1 - f0/n0)`; `None` when a side has no run.
 #[must_use]
@@ -73,6 +80,12 @@ mod tests {
         assert_eq!(percent_change(-5.0, -10.0), Some(100.0));
         assert_eq!(percent_change(0.0, 3.0), None);
         assert_eq!(percent_change(f64::MAX, f64::MIN), None);
+    }
+
+    #[test]
+    fn percent_of_a_ratio() {
+        assert!((percent_of_log_ratio(1.1_f64.ln()) - 10.0).abs() < 1e-12);
+        assert!((percent_of_log_ratio(1e-12) - 1e-10).abs() < 1e-21);
     }
 
     #[test]

@@ -15,7 +15,7 @@ const SHARES: u32 = 400;
 const EQUAL: f64 = 1e-7;
 
 /// Failures among the runs of two sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FailCounts {
     fail_a: u64,
     n_a: u64,

@@ -54,15 +54,37 @@ pub fn normalise(
         return Err(NoIndex::NotEnoughData);
     };
     let z = normal_upper_quantile(alpha / 2.0).filter(|z| z.is_finite());
-    index_of_means(x, b, r, z.ok_or(NoIndex::NotEnoughData)?)
+    index_of_estimates(x, b, r, z.ok_or(NoIndex::NotEnoughData)?)
 }
 
-/// The same from means with the variance of each mean, `(mean, variance)`, and the normal
+/// The same index from medians, with the error of each by [`crate::order::median_error`]; for
+/// latencies, whose means are a matter of a few long ones.
+///
+/// # Errors
+/// As for [`normalise`]; five runs of each are needed.
+pub fn normalise_medians(
+    x: &[f64],
+    baseline: &[f64],
+    reference: &[f64],
+    alpha: f64,
+) -> Result<Index, NoIndex> {
+    let median = |values: &[f64]| {
+        let error = crate::order::median_error(values)?;
+        Some((Summary::of(values)?.median, error * error))
+    };
+    let [Some(x), Some(b), Some(r)] = [x, baseline, reference].map(median) else {
+        return Err(NoIndex::NotEnoughData);
+    };
+    let z = normal_upper_quantile(alpha / 2.0).filter(|z| z.is_finite());
+    index_of_estimates(x, b, r, z.ok_or(NoIndex::NotEnoughData)?)
+}
+
+/// The same from estimates with the variance of each, `(estimate, variance)`, and the normal
 /// quantile `z`; for a figure that is one run its variance may be 0.
 ///
 /// # Errors
 /// When the anchors do not differ, or a result is out of range.
-pub fn index_of_means(
+pub fn index_of_estimates(
     (x, vx): (f64, f64),
     (b, vb): (f64, f64),
     (r, vr): (f64, f64),
@@ -111,6 +133,21 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn medians_are_not_moved_by_a_long_one() {
+        let b = [1.0, 1.1, 0.9, 1.05, 0.95];
+        let r = [5.0, 5.1, 4.9, 5.05, 4.95];
+        let x = [3.0, 3.1, 2.9, 3.05, 95.0];
+        let index = normalise_medians(&x, &b, &r, 0.05).expect("index");
+        assert!((index.index - (3.05 - 1.0) / 4.0).abs() < 1e-12);
+        assert_eq!(
+            normalise_medians(&x[..4], &b, &r, 0.05),
+            Err(NoIndex::NotEnoughData)
+        );
+        let same = normalise_medians(&x, &b, &b, 0.05);
+        assert!(matches!(same, Err(NoIndex::AnchorsDoNotDiffer { .. })));
+    }
+
+    #[test]
     fn the_anchors_are_0_and_1() {
         let (b, r) = ([1.0, 1.1, 0.9], [5.0, 5.2, 4.8]);
         for (x, expected) in [(b, 0.0), (r, 1.0)] {
@@ -148,7 +185,7 @@ mod tests {
             vx in 0.0..1e3_f64, vb in 0.0..1e3_f64, vr in 0.0..1e3_f64,
         ) {
             let z = 1.96;
-            if let Ok(found) = index_of_means((x, vx), (b, vb), (r, vr), z) {
+            if let Ok(found) = index_of_estimates((x, vx), (b, vb), (r, vr), z) {
                 for t in [found.fieller.0, found.fieller.1] {
                     let left = (x - b) - t * (r - b);
                     let right = z * z * (vx + (t - 1.0).powi(2) * vb + t * t * vr);

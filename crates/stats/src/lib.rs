@@ -1,10 +1,10 @@
 //! Pure statistics: summaries and quantiles, percent change, distributions, tests and intervals,
-//! multiplicity, shrinkage, design, change points and bisection.
+//! multiplicity, shrinkage, verdicts, design, change points and bisection.
 //!
 //! Every formula of the tree has its home here, so that a table, a mail and a CSV file cannot
-//! disagree. Nothing here reads, prints or decides a verdict; [`screen`] only filters what a
-//! table shows, and the tables do not use the tests yet. Numbers that do not exist (the deviation of one run, a change from 0) are
-//! `None`, never 0 and never NaN.
+//! disagree; [`judge`] turns them into verdicts. Nothing here reads or prints, or knows what a run
+//! is. Numbers that do not exist (the deviation of one run, a change from 0) are `None`, never 0
+//! and never NaN.
 #![warn(missing_docs)]
 
 pub mod adjust;
@@ -24,9 +24,12 @@ pub mod evalue;
 pub mod factorial;
 pub mod fieller;
 pub mod index;
+pub mod judge;
 mod least_squares;
+pub mod lkp_rule;
 pub mod log2_histogram;
 pub mod moderated;
+pub mod noise;
 mod noncentral;
 pub mod numeric;
 pub mod order;
@@ -41,6 +44,7 @@ pub mod segmentation;
 pub mod series;
 pub mod special;
 pub mod spending;
+pub mod spread;
 pub mod summary;
 #[cfg(test)]
 mod testing;

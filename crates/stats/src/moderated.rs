@@ -51,6 +51,18 @@ pub struct BuildSpread {
     pub df: f64,
 }
 
+impl BuildSpread {
+    /// The prior of a mean of `each` runs of one build (or boot): what builds differ by and the
+    /// share of the spread within that so many runs leave.
+    #[must_use]
+    pub fn prior_of_means(&self, within: Prior, each: usize) -> Prior {
+        Prior {
+            df: self.df,
+            variance: self.variance + within.variance / count(each.max(1)),
+        }
+    }
+}
+
 /// A difference of means with the variance that it rests on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moderated {
@@ -71,18 +83,28 @@ pub fn moderated(
     prior: Prior,
     builds: Option<BuildSpread>,
 ) -> Option<Moderated> {
-    let (a, b) = (Summary::of(a)?, Summary::of(b)?);
+    moderated_of(&Summary::of(a)?, &Summary::of(b)?, prior, builds)
+}
+
+/// As [`moderated`] from the summaries of the sides.
+#[must_use]
+pub fn moderated_of(
+    a: &Summary,
+    b: &Summary,
+    prior: Prior,
+    builds: Option<BuildSpread>,
+) -> Option<Moderated> {
     let own_df = count(a.n + b.n) - 2.0;
     if !(prior.variance > 0.0 && prior.variance.is_finite() && prior.df >= 0.0) {
         return None;
     }
     let own = if own_df > 0.0 {
-        pooled_sd(&a, &b)?.powi(2)
+        pooled_sd(a, b)?.powi(2)
     } else {
         0.0
     };
     let variance = prior.posterior(own, own_df)?;
-    let mut warnings = doubts(&a, &b);
+    let mut warnings = doubts(a, b);
     if own_df <= 0.0 {
         warnings.clear();
     }
@@ -113,7 +135,16 @@ pub fn moderated_paired(
     prior: Prior,
     builds: Option<BuildSpread>,
 ) -> Option<Moderated> {
-    let summary = Summary::of(differences)?;
+    moderated_paired_of(&Summary::of(differences)?, prior, builds)
+}
+
+/// As [`moderated_paired`] from the summary of the differences.
+#[must_use]
+pub fn moderated_paired_of(
+    summary: &Summary,
+    prior: Prior,
+    builds: Option<BuildSpread>,
+) -> Option<Moderated> {
     let own_df = count(summary.n) - 1.0;
     if !(prior.variance > 0.0 && prior.variance.is_finite() && prior.df >= 0.0) {
         return None;

@@ -114,9 +114,64 @@ fn coverage(below: &Binomial, n: u64, low: u64, high: u64) -> f64 {
     (1.0 - left - right).max(0.0)
 }
 
+/// Standard error of a median from the order statistics about it,
+/// `(x_(n-k+1) - x_(k)) / (2 z)` with `z` the normal quantile of 0.995 and
+/// `k = round((n+1)/2 - z sqrt(n/4))`, at least 1 (McKean, Schrader 1984). `None` with fewer than
+/// five values or one that is not finite.
+#[must_use]
+pub fn median_error(values: &[f64]) -> Option<f64> {
+    let ascending = crate::quantile::sorted(values)?;
+    let n = ascending.len();
+    if n < 5 {
+        return None;
+    }
+    let z = crate::dist::normal_upper_quantile(0.005)?;
+    let centre = (crate::summary::count(n) + 1.0) / 2.0;
+    let reach = z * crate::summary::count(n).sqrt() / 2.0;
+    // Ranks from the smallest; the mirror image counts from the largest.
+    let below = (1..=n.div_ceil(2)).rev();
+    let k = below
+        .into_iter()
+        .find(|k| crate::summary::count(*k) < centre - reach + 0.5)
+        .unwrap_or(1);
+    let spread = ascending.get(n - k)? - ascending.get(k - 1)?;
+    let error = spread / (2.0 * z);
+    error.is_finite().then_some(error)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn error_of_a_median() {
+        // n = 25: k = round(13 - 2.5758 * 2.5) = round(6.56) = 7, ranks 7 and 19.
+        let values: Vec<f64> = (1..=25).map(f64::from).collect();
+        let error = median_error(&values).expect("error");
+        assert!(
+            (error - 12.0 / (2.0 * 2.575_829_303_548_901)).abs() < 1e-12,
+            "{error}"
+        );
+        // Five values: the whole range.
+        let error = median_error(&[3.0, 1.0, 2.0, 5.0, 4.0]).expect("error");
+        assert!((error - 4.0 / (2.0 * 2.575_829_303_548_901)).abs() < 1e-12);
+        assert_eq!(median_error(&[1.0; 4]), None);
+        assert_eq!(median_error(&[1.0, 2.0, 3.0, 4.0, f64::NAN]), None);
+        assert_eq!(median_error(&[1.0; 9]), Some(0.0));
+    }
+
+    /// 1.2533 sd / sqrt(n) for the normal distribution (Kendall, Stuart).
+    #[test]
+    fn error_of_a_normal_median() {
+        let n = 2001;
+        let quantiles: Vec<f64> = (1..=n)
+            .filter_map(|i| crate::dist::normal_quantile((f64::from(i) - 0.5) / f64::from(n)))
+            .collect();
+        let error = median_error(&quantiles).expect("error");
+        let expected = 1.2533 / f64::from(n).sqrt();
+        assert!((error / expected - 1.0).abs() < 0.02, "{error} {expected}");
+    }
+
     use proptest::prelude::*;
 
     #[test]

@@ -79,11 +79,21 @@ fn solve(alpha: f64, wanted: f64, power: impl Fn(f64) -> Option<f64>) -> Option<
 /// For equivalence `delta` is the margin, for detection the larger of margin and estimate.
 #[must_use]
 pub fn runs_needed(sd: f64, df: f64, delta: f64, alpha: f64, wanted: f64) -> Option<RunsNeeded> {
+    needed(sd, df, |sd| runs_per_side(delta / sd, alpha, wanted))
+}
+
+/// Blocks to show a mean difference of `delta` when one difference within a block deviates by
+/// `sd`; the rest is as for [`runs_needed`].
+#[must_use]
+pub fn blocks_needed(sd: f64, df: f64, delta: f64, alpha: f64, wanted: f64) -> Option<RunsNeeded> {
+    needed(sd, df, |sd| blocks(delta / sd, alpha, wanted))
+}
+
+fn needed(sd: f64, df: f64, runs: impl Fn(f64) -> Option<f64>) -> Option<RunsNeeded> {
     let upper = upper_deviation(sd, df, 0.8)?;
-    let needed = |sd: f64| runs_per_side(delta / sd, alpha, wanted).and_then(whole);
     Some(RunsNeeded {
-        expected: needed(sd)?,
-        pessimistic: needed(upper),
+        expected: runs(sd).and_then(whole)?,
+        pessimistic: runs(upper).and_then(whole),
     })
 }
 

@@ -121,11 +121,16 @@ pub fn logs(values: &[f64]) -> Option<Vec<f64>> {
 /// fewer than two values on a side or one that is not finite.
 #[must_use]
 pub fn welch(a: &[f64], b: &[f64]) -> Option<Difference> {
-    let (a, b) = (Summary::of(a)?, Summary::of(b)?);
+    welch_of(&Summary::of(a)?, &Summary::of(b)?)
+}
+
+/// As [`welch`] from the summaries of the sides.
+#[must_use]
+pub fn welch_of(a: &Summary, b: &Summary) -> Option<Difference> {
     let (error_a, error_b) = (a.standard_error()?, b.standard_error()?);
     let (free_a, free_b) = (count(a.n) - 1.0, count(b.n) - 1.0);
     let df = satterthwaite(&[(error_a, free_a), (error_b, free_b)]).unwrap_or(free_a + free_b);
-    Difference::new(b.mean - a.mean, error_a.hypot(error_b), df, doubts(&a, &b))
+    Difference::new(b.mean - a.mean, error_a.hypot(error_b), df, doubts(a, b))
 }
 
 /// Difference of means `b - a` with one pooled variance (Student 1908), as ministat has it; `None`
@@ -143,7 +148,12 @@ pub fn pooled(a: &[f64], b: &[f64]) -> Option<Difference> {
 /// than two values or one that is not finite.
 #[must_use]
 pub fn one_sample(values: &[f64]) -> Option<Difference> {
-    let summary = Summary::of(values)?;
+    one_sample_of(&Summary::of(values)?)
+}
+
+/// As [`one_sample`] from the summary of the values.
+#[must_use]
+pub fn one_sample_of(summary: &Summary) -> Option<Difference> {
     let se = summary.standard_error()?;
     let warnings = if se > 0.0 {
         Vec::new()

@@ -1,0 +1,711 @@
+//! From two sides of runs to a verdict in one word, with its reasons.
+//!
+//! Three steps, so that many metrics can be judged together: [`Evidence::effect`] estimates one
+//! change with its error, the caller adjusts the p-values of a family ([`crate::adjust`]), and
+//! [`decide`] turns effect and adjusted p into a [`Judgement`]. That something was not shown is
+//! [`Verdict::Unclear`], never "no change"; [`Verdict::Unchanged`] needs equivalence. Nothing
+//! here knows runs, boots or plans: what the caller doubts comes in as reasons.
+
+use crate::change::percent_of_log_ratio;
+use crate::counts::FailCounts;
+use crate::equivalence::{equivalence, log_margin};
+use crate::moderated::{BuildSpread, Prior, moderated_of, moderated_paired_of};
+use crate::rank::NullCache;
+use crate::sample_size::{RunsNeeded, blocks_needed, runs_needed};
+use crate::summary::{self, Summary};
+use crate::ttest::{self, Difference};
+use std::collections::HashMap;
+use std::fmt;
+
+/// The error rate that everything is judged at unless looks were planned.
+pub const ALPHA: f64 = 0.05;
+/// Runs per side (or blocks) below which nothing is claimed without history: three runs estimate
+/// a variance too badly (statistics: at most `unclear`).
+pub const FEWEST: usize = 4;
+/// Fewest with history.
+const FEWEST_WITH_HISTORY: usize = 2;
+/// Degrees of freedom from which history counts as history.
+const HISTORY_DF: f64 = 10.0;
+/// Power at which runs are planned and the smallest visible change is stated.
+pub const POWER: f64 = 0.8;
+
+/// What is said of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// A real change for the worse, at least as large as the margin.
+    Regressed,
+    /// A real change for the better.
+    Improved,
+    /// A real change of a figure of which nobody said which direction is good.
+    Changed,
+    /// Shown to be smaller than the margin.
+    Unchanged,
+    /// None of these was shown.
+    Unclear,
+}
+
+impl Verdict {
+    /// The word in tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Regressed => "regressed",
+            Self::Improved => "improved",
+            Self::Changed => "changed",
+            Self::Unchanged => "unchanged",
+            Self::Unclear => "unclear",
+        }
+    }
+
+    /// Whether a change was shown.
+    #[must_use]
+    pub fn is_change(self) -> bool {
+        matches!(self, Self::Regressed | Self::Improved | Self::Changed)
+    }
+}
+
+/// Why a verdict is what it is; its text is one word for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Real, but below the margin.
+    Small,
+    /// About so many more runs a side (boots, blocks) would show something.
+    NeedsRuns {
+        /// If the spread is what was estimated.
+        more: u64,
+        /// If it is at its upper limit; `None` beyond ten million.
+        at_most: Option<u64>,
+    },
+    /// The spread differs between the sides.
+    SpreadChanged,
+    /// The shape of the distribution differs, or its mean and its middle disagree.
+    ShapeChanged,
+    /// Runs fail that did not.
+    NewFailures,
+    /// Runs failed that do not any more.
+    FixedFailures,
+    /// Runs fail now and then on both sides.
+    Flaky,
+    /// Neither side varies and they differ.
+    ExactChange,
+    /// Neither side varies and they are equal.
+    Identical,
+    /// Fewer replicates than a claim needs.
+    TooFewRuns,
+    /// A side stands on one boot, and boots are what differs.
+    OneBoot,
+    /// The sides were not run in turn and the figure drifts.
+    Drift,
+    /// The order of runs falls in step with the variants.
+    Alias,
+    /// The machine was throttled during runs of a side.
+    Throttled,
+    /// The sides differ in more than the variant.
+    EnvironmentDiffers,
+    /// A fix takes back a part of a regression.
+    PartialFix,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Small => "small",
+            Self::NeedsRuns { more, at_most } => {
+                write!(f, "needs-runs:+{more}")?;
+                return match at_most {
+                    Some(most) if most > more => write!(f, "..{most}"),
+                    Some(_) => Ok(()),
+                    None => f.write_str("..many"),
+                };
+            }
+            Self::SpreadChanged => "spread-changed",
+            Self::ShapeChanged => "shape-changed",
+            Self::NewFailures => "new-failures",
+            Self::FixedFailures => "fixed-failures",
+            Self::Flaky => "flaky",
+            Self::ExactChange => "exact-change",
+            Self::Identical => "identical",
+            Self::TooFewRuns => "too-few-runs",
+            Self::OneBoot => "one-boot",
+            Self::Drift => "drift",
+            Self::Alias => "alias",
+            Self::Throttled => "throttled",
+            Self::EnvironmentDiffers => "environment-differs",
+            Self::PartialFix => "partial-fix",
+        })
+    }
+}
+
+/// Which direction is good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+    /// Nobody said.
+    #[default]
+    Unknown,
+}
+
+/// On what a change is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Logarithms; a change is a ratio of geometric means, in percent.
+    Ratio,
+    /// Shares; a change is a difference in percentage points.
+    Points,
+    /// Values that have no logarithm; a change is a difference in the metric's unit.
+    Difference,
+}
+
+impl Scale {
+    /// The scale of two sides: points where the metric is a share already, ratios where every
+    /// value is above 0.
+    #[must_use]
+    pub fn of(a: &[f64], b: &[f64], share: bool) -> Self {
+        if share {
+            Self::Points
+        } else if a.iter().chain(b).all(|v| *v > 0.0) {
+            Self::Ratio
+        } else {
+            Self::Difference
+        }
+    }
+
+    /// A point of this scale as it is shown: percent, points, or the metric's unit.
+    #[must_use]
+    pub fn shown(self, at: f64) -> f64 {
+        match self {
+            Self::Ratio => percent_of_log_ratio(at),
+            Self::Points | Self::Difference => at,
+        }
+    }
+}
+
+/// How an effect was estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Welch's t.
+    Welch,
+    /// t of the differences within blocks.
+    Paired,
+    /// Moderated t with a prior variance.
+    Moderated,
+    /// Moderated t of the differences within blocks.
+    ModeratedPaired,
+    /// Neither side varies: nothing is estimated.
+    Exact,
+    /// Share of zeros and size of the rest, tested apart.
+    TwoPart,
+}
+
+impl Method {
+    /// The word for programs.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Welch => "welch",
+            Self::Paired => "paired-t",
+            Self::Moderated => "moderated-t",
+            Self::ModeratedPaired => "paired-moderated-t",
+            Self::Exact => "exact",
+            Self::TwoPart => "two-part",
+        }
+    }
+}
+
+/// Where a prior variance comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Known {
+    /// The metric's own earlier runs.
+    History(Prior),
+    /// The other metrics of the family.
+    Family(Prior),
+}
+
+impl Known {
+    /// The prior itself.
+    #[must_use]
+    pub fn prior(self) -> Prior {
+        match self {
+            Self::History(prior) | Self::Family(prior) => prior,
+        }
+    }
+}
+
+/// Exact distributions that many comparisons of equal sizes share.
+#[derive(Debug, Default)]
+pub struct Cache {
+    ranks: NullCache,
+    shares: HashMap<FailCounts, Option<f64>>,
+}
+
+impl Cache {
+    /// Boschloo's p-value, Fisher's for more runs than that takes.
+    fn shares_p(&mut self, counts: FailCounts) -> Option<f64> {
+        let p = |counts: FailCounts| counts.boschloo_p().or_else(|| counts.fisher_p());
+        *self.shares.entry(counts).or_insert_with(|| p(counts))
+    }
+}
+
+/// The replicates of two sides, made ready for an estimate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    scale: Scale,
+    /// Values on the scale; where paired, the i-th of both belong to one block.
+    a: Vec<f64>,
+    b: Vec<f64>,
+    /// Mean of the base in the metric's unit.
+    base: f64,
+    spread: Spread,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Spread {
+    /// Summaries of both sides.
+    Sides(Summary, Summary),
+    /// Summary of the differences within blocks.
+    Pairs(Summary),
+}
+
+/// One change with its error.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effect {
+    /// Of what its figures are.
+    pub scale: Scale,
+    /// How it was found.
+    pub method: Method,
+    /// New minus base on the scale.
+    pub difference: Difference,
+    /// Replicates of base and new side behind it.
+    pub n: (usize, usize),
+    /// The prior that entered.
+    pub known: Option<Known>,
+    /// Mean of the base in the metric's unit.
+    pub base: f64,
+    /// Two-sided p-value of no change; `None` where nothing varies and the sides differ.
+    pub p: Option<f64>,
+}
+
+impl Spread {
+    /// Differences that are all alike although the sides vary have no error of their own: they
+    /// are a matter of few digits, and the sides are taken instead.
+    fn of_pairs(pairs: Summary, a: Summary, b: Summary) -> Self {
+        let alike = pairs.n > 1 && pairs.min == pairs.max;
+        if alike && (a.min < a.max || b.min < b.max) {
+            Self::Sides(a, b)
+        } else {
+            Self::Pairs(pairs)
+        }
+    }
+}
+
+impl Evidence {
+    /// Base and new side, one value per replicate in the metric's unit; where `paired`, the i-th
+    /// of both belong to one block. `None` when a side is empty, when a value is not finite (or
+    /// its logarithm does not exist), or when pairs do not match.
+    #[must_use]
+    pub fn new(a: &[f64], b: &[f64], scale: Scale, paired: bool) -> Option<Self> {
+        let base = summary::mean(a)?;
+        let (a, b) = match scale {
+            Scale::Ratio => (ttest::logs(a)?, ttest::logs(b)?),
+            Scale::Points | Scale::Difference => (a.to_vec(), b.to_vec()),
+        };
+        let spread = if paired {
+            if a.len() != b.len() {
+                return None;
+            }
+            let pairs: Vec<f64> = a.iter().zip(&b).map(|(a, b)| b - a).collect();
+            Spread::of_pairs(Summary::of(&pairs)?, Summary::of(&a)?, Summary::of(&b)?)
+        } else {
+            Spread::Sides(Summary::of(&a)?, Summary::of(&b)?)
+        };
+        Some(Self {
+            scale,
+            a,
+            b,
+            base,
+            spread,
+        })
+    }
+
+    /// On what the change is measured.
+    #[must_use]
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    /// Whether the estimate will rest on differences within blocks.
+    #[must_use]
+    pub fn is_paired(&self) -> bool {
+        matches!(self.spread, Spread::Pairs(_))
+    }
+
+    /// Variance and degrees of freedom as [`family_prior`] wants them: pooled within the sides,
+    /// or of the differences where paired. `None` where one value a side gives none.
+    #[must_use]
+    pub fn variance(&self) -> Option<(f64, f64)> {
+        match &self.spread {
+            Spread::Sides(a, b) => {
+                let df = summary::count(a.n + b.n) - 2.0;
+                Some((ttest::pooled_sd(a, b)?.powi(2), df))
+            }
+            Spread::Pairs(pairs) => Some((pairs.sample_sd?.powi(2), summary::count(pairs.n) - 1.0)),
+        }
+    }
+
+    /// Estimates the change: moderated t with a prior, else Welch on unpaired and Student on
+    /// paired values (Smyth 2004; Welch 1938). The prior is of the variance within a side, or of
+    /// a difference where paired, in the square of the scale's unit. `None` when one value a side
+    /// leaves no error.
+    #[must_use]
+    pub fn effect(
+        &self,
+        known: Option<Known>,
+        builds: Option<BuildSpread>,
+        cache: &mut Cache,
+    ) -> Option<Effect> {
+        let (difference, method) = self.estimate(known, builds)?;
+        let mut effect = Effect {
+            scale: self.scale,
+            p: difference.p(),
+            method: if difference.se > 0.0 {
+                method
+            } else {
+                Method::Exact
+            },
+            difference,
+            n: (self.a.len(), self.b.len()),
+            known,
+            base: self.base,
+        };
+        if let Some(p) = self.two_part_p(cache)
+            && effect.method != Method::Exact
+        {
+            effect.p = Some(p);
+            effect.method = Method::TwoPart;
+        }
+        Some(effect)
+    }
+
+    fn estimate(
+        &self,
+        known: Option<Known>,
+        builds: Option<BuildSpread>,
+    ) -> Option<(Difference, Method)> {
+        let prior = known.map(Known::prior);
+        Some(match (&self.spread, prior) {
+            (Spread::Sides(a, b), None) => (ttest::welch_of(a, b)?, Method::Welch),
+            (Spread::Sides(a, b), Some(prior)) => (
+                moderated_of(a, b, prior, builds)?.difference,
+                Method::Moderated,
+            ),
+            (Spread::Pairs(pairs), None) => (ttest::one_sample_of(pairs)?, Method::Paired),
+            (Spread::Pairs(pairs), Some(prior)) => (
+                moderated_paired_of(pairs, prior, builds)?.difference,
+                Method::ModeratedPaired,
+            ),
+        })
+    }
+
+    /// For counts with zeros among them: whether a run has any is tested apart from how many it
+    /// has (Lachenbruch 2002), the smaller of the two p-values doubled. `None` without zeros.
+    fn two_part_p(&self, cache: &mut Cache) -> Option<f64> {
+        if self.scale != Scale::Difference {
+            return None;
+        }
+        let values = || self.a.iter().chain(&self.b);
+        let zeros = values().filter(|v| **v == 0.0).count();
+        let (n, m) = (self.a.len(), self.b.len());
+        let counts = values().all(|v| *v >= 0.0);
+        if !counts || zeros == 0 || zeros == n + m || n.min(m) < FEWEST {
+            return None;
+        }
+        let positive =
+            |side: &[f64]| -> Vec<f64> { side.iter().copied().filter(|v| *v > 0.0).collect() };
+        let (a, b) = (positive(&self.a), positive(&self.b));
+        let share = |positive: &[f64], n: usize| ((n - positive.len()) as u64, n as u64);
+        let zeros = FailCounts::new(share(&a, n), share(&b, m))?;
+        let of_zeros = cache.shares_p(zeros)?;
+        let of_rest = ttest::logs(&a)
+            .zip(ttest::logs(&b))
+            .and_then(|(a, b)| ttest::welch(&a, &b)?.p());
+        let smallest = of_rest.map_or(of_zeros, |rest| rest.min(of_zeros));
+        Some((2.0 * smallest).min(1.0))
+    }
+}
+
+impl Effect {
+    /// The estimate as it is shown: percent, points, or the metric's unit.
+    #[must_use]
+    pub fn shown(&self) -> f64 {
+        self.scale.shown(self.difference.estimate)
+    }
+
+    /// The interval of probability `level` as it is shown; its ends may be infinite only where a
+    /// ratio exceeds the range of numbers, then there is none.
+    #[must_use]
+    pub fn interval(&self, level: f64) -> Option<(f64, f64)> {
+        self.interval_at(StudentQuantile::of(
+            self.difference.df,
+            0.5 * (1.0 - level),
+        )?)
+    }
+
+    /// The same from a quantile that rows of equal `df` can share.
+    #[must_use]
+    pub fn interval_at(&self, quantile: StudentQuantile) -> Option<(f64, f64)> {
+        let half = quantile.0 * self.difference.se;
+        let low = self.scale.shown(self.difference.estimate - half);
+        let high = self.scale.shown(self.difference.estimate + half);
+        (low.is_finite() && high.is_finite()).then_some((low, high))
+    }
+
+    /// The margin `share` (0.01 for 1 %) on the effect's scale, widened to two standard deviations
+    /// of what builds differ by; `None` where a base of 0 gives no margin.
+    #[must_use]
+    pub fn margin(&self, share: f64, builds: Option<BuildSpread>) -> Option<f64> {
+        let margin = match self.scale {
+            Scale::Ratio => log_margin(share)?,
+            Scale::Points => 100.0 * share,
+            Scale::Difference => share * self.base.abs(),
+        };
+        let least = builds.and_then(crate::moderated::least_margin);
+        let margin = margin.max(least.unwrap_or(0.0));
+        (margin > 0.0 && margin.is_finite()).then_some(margin)
+    }
+
+    /// Standard deviation of one replicate (of one difference where paired) that the error rests
+    /// on, on the scale.
+    fn deviation(&self) -> f64 {
+        let (n, m) = (summary::count(self.n.0), summary::count(self.n.1));
+        if self.is_paired() {
+            self.difference.se * n.sqrt()
+        } else {
+            self.difference.se / (1.0 / n + 1.0 / m).sqrt()
+        }
+    }
+
+    fn is_paired(&self) -> bool {
+        matches!(self.method, Method::Paired | Method::ModeratedPaired)
+    }
+
+    /// Replicates a side, in all, to show a change of `delta` (on the scale).
+    fn runs_needed(&self, delta: f64, alpha: f64) -> Option<RunsNeeded> {
+        let needed = if self.is_paired() {
+            blocks_needed
+        } else {
+            runs_needed
+        };
+        needed(self.deviation(), self.difference.df, delta, alpha, POWER)
+    }
+
+    /// The smallest change that these runs would have shown with probability [`POWER`], as it is
+    /// shown; `None` where nothing varies.
+    #[must_use]
+    pub fn smallest_visible(&self, alpha: f64) -> Option<f64> {
+        let d = &self.difference;
+        let at = crate::sample_size::smallest_detectable(d.se, d.df.max(1.0), alpha, POWER)?;
+        Some(self.scale.shown(at)).filter(|at| at.is_finite())
+    }
+}
+
+/// A quantile of Student's t for a certain `df`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StudentQuantile(f64);
+
+impl StudentQuantile {
+    /// The quantile with upper tail `tail`.
+    #[must_use]
+    pub fn of(df: f64, tail: f64) -> Option<Self> {
+        if !(tail > 0.0 && tail < 1.0) {
+            return None;
+        }
+        crate::dist::StudentT::new(df)?
+            .upper_quantile(tail)
+            .map(Self)
+    }
+}
+
+/// What a judgement is held to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// Level of the adjusted p: [`ALPHA`], or the nominal one of a planned look.
+    pub alpha: f64,
+    /// One-sided level of equivalence.
+    pub equivalence_alpha: f64,
+    /// Share of the base below which a change does not matter, as 0.01.
+    pub margin: f64,
+    /// Whether to work out how many runs are missing.
+    pub plan: bool,
+}
+
+/// A verdict with its reasons.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// In a word.
+    pub verdict: Verdict,
+    /// Why; the first one matters most.
+    pub reasons: Vec<Reason>,
+}
+
+/// Judges one effect by its adjusted p-value. `doubts` are reasons of the caller that allow no
+/// claim whatever the figures say; `builds` widens the margin. Without an effect the verdict is
+/// [`Verdict::Unclear`] for too few runs.
+#[must_use]
+pub fn decide(
+    effect: Option<&Effect>,
+    adjusted_p: Option<f64>,
+    better: Direction,
+    rule: &Rule,
+    builds: Option<BuildSpread>,
+    doubts: &[Reason],
+) -> Judgement {
+    let unclear = |mut reasons: Vec<Reason>, more: Option<Reason>| {
+        reasons.extend(more);
+        Judgement {
+            verdict: Verdict::Unclear,
+            reasons,
+        }
+    };
+    let Some(effect) = effect else {
+        return unclear(with(doubts, Reason::TooFewRuns), None);
+    };
+    let estimate = effect.difference.estimate;
+    let margin = effect.margin(rule.margin, builds);
+    let large = margin.is_none_or(|margin| estimate.abs() >= margin);
+    let exact = (effect.method == Method::Exact).then_some(if estimate == 0.0 {
+        Reason::Identical
+    } else {
+        Reason::ExactChange
+    });
+    if too_few(effect) {
+        return unclear(with(doubts, Reason::TooFewRuns), exact);
+    }
+    if !doubts.is_empty() {
+        return unclear(doubts.to_vec(), None);
+    }
+    let judged = |verdict: Verdict, reasons: Vec<Reason>| Judgement { verdict, reasons };
+    let shown = exact.map_or_else(
+        || adjusted_p.is_some_and(|p| p <= rule.alpha),
+        |_| estimate != 0.0,
+    );
+    if shown && large {
+        return judged(towards(estimate, better), exact.into_iter().collect());
+    }
+    let equivalent = estimate == 0.0 && exact.is_some()
+        || margin
+            .and_then(|margin| equivalence(&effect.difference, margin))
+            .is_some_and(|test| test.p() <= rule.equivalence_alpha);
+    let mut reasons: Vec<Reason> = exact.into_iter().collect();
+    if shown {
+        reasons.push(Reason::Small);
+    }
+    if equivalent {
+        return judged(Verdict::Unchanged, reasons);
+    }
+    let missing = rule.plan.then(|| missing_runs(effect, margin, rule.alpha));
+    unclear(reasons, missing.flatten())
+}
+
+fn with(doubts: &[Reason], first: Reason) -> Vec<Reason> {
+    std::iter::once(first)
+        .chain(doubts.iter().copied())
+        .collect()
+}
+
+/// Whether a claim would rest on too little.
+fn too_few(effect: &Effect) -> bool {
+    let fewest = match effect.known {
+        Some(Known::History(prior)) if prior.df >= HISTORY_DF => FEWEST_WITH_HISTORY,
+        _ => FEWEST,
+    };
+    effect.n.0.min(effect.n.1) < fewest
+}
+
+fn towards(estimate: f64, better: Direction) -> Verdict {
+    match (better, estimate > 0.0) {
+        (Direction::Unknown, _) => Verdict::Changed,
+        (Direction::Higher, true) | (Direction::Lower, false) => Verdict::Improved,
+        (Direction::Higher, false) | (Direction::Lower, true) => Verdict::Regressed,
+    }
+}
+
+/// How many more replicates a side would show the change that is suspected, or, where it is below
+/// the margin, that it is.
+fn missing_runs(effect: &Effect, margin: Option<f64>, alpha: f64) -> Option<Reason> {
+    let estimate = effect.difference.estimate.abs();
+    let needed = effect.runs_needed(margin.map_or(estimate, |m| m.max(estimate)), alpha)?;
+    let have = effect.n.0.min(effect.n.1) as u64;
+    let more = |needed: u64| needed.saturating_sub(have).max(1);
+    Some(Reason::NeedsRuns {
+        more: more(needed.expected),
+        at_most: needed.pessimistic.map(more),
+    })
+}
+
+/// What failures say about a change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FailureJudgement {
+    /// Two-sided p-value: Boschloo's, Fisher's for more runs than that takes.
+    pub p: Option<f64>,
+    /// Interval of the difference of shares in percentage points (Newcombe 1998).
+    pub interval: Option<(f64, f64)>,
+    /// In a word, at the level asked for.
+    pub judgement: Judgement,
+}
+
+/// Judges `(failed, runs)` of two sides at level `alpha`. `None` when a side has no run.
+#[must_use]
+pub fn judge_failures(base: (u64, u64), new: (u64, u64), alpha: f64) -> Option<FailureJudgement> {
+    let counts = FailCounts::new(base, new)?;
+    let p = Cache::default().shares_p(counts);
+    let interval = counts
+        .newcombe(1.0 - alpha)
+        .map(|(low, high)| (100.0 * low, 100.0 * high));
+    let reason = match (base.0, new.0) {
+        (0, 0) => None,
+        (0, _) => Some(Reason::NewFailures),
+        (_, 0) => Some(Reason::FixedFailures),
+        _ => Some(Reason::Flaky),
+    };
+    let shown = p.is_some_and(|p| p <= alpha);
+    let verdict = if !shown {
+        Verdict::Unclear
+    } else if counts.difference() > 0.0 {
+        Verdict::Regressed
+    } else {
+        Verdict::Improved
+    };
+    Some(FailureJudgement {
+        p,
+        interval,
+        judgement: Judgement {
+            verdict,
+            reasons: reason.into_iter().collect(),
+        },
+    })
+}
+
+/// The prior that the metrics of one family give each other, from their variances and degrees of
+/// freedom (Smyth 2004), worth at most [`Known`]'s 30 degrees of freedom. `None` with fewer than
+/// twenty metrics: derived figures move together, and a handful of them feign agreement.
+#[must_use]
+pub fn family_prior(variances: &[(f64, f64)]) -> Option<Known> {
+    const FEWEST_METRICS: usize = 20;
+    if variances.len() < FEWEST_METRICS {
+        return None;
+    }
+    let fitted = crate::ebayes::fit(variances)?;
+    Some(Known::Family(fitted.prior.capped(MOST_PRIOR_DF).0))
+}
+
+/// Degrees of freedom that a prior is worth at most: variances of one metric move over time.
+pub const MOST_PRIOR_DF: f64 = 30.0;
+
+mod opinion;
+pub use opinion::{Opinion, refine, second_opinion};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! From the variances of earlier run sets to a prior: how much a metric varies within a side,
+//! between the partners of a block, and from boot to boot.
+//!
+//! Old runs are worth less than their number: variances of one metric move between sessions. So
+//! the prior's degrees of freedom come from how much the variances themselves scatter, where
+//! there are enough of them to tell, and are halved where not.
+
+use crate::ebayes;
+use crate::judge::MOST_PRIOR_DF;
+use crate::moderated::{BuildSpread, Prior};
+use crate::summary::{Summary, count};
+
+/// Run sets from which the scatter of their variances is estimated.
+const FEWEST_SETS: usize = 3;
+
+/// The prior that earlier variances `(variance, degrees of freedom)` give, worth at most 30
+/// degrees of freedom and never more than they have together.
+///
+/// With three or more sets by empirical Bayes over the sets (Smyth 2004), else the pooled
+/// variance with half its degrees of freedom. Sets without any variance are left out: they show
+/// a resolution, not a noise. `None` when nothing is left.
+#[must_use]
+pub fn prior_of_sets(variances: &[(f64, f64)]) -> Option<Prior> {
+    let usable: Vec<(f64, f64)> = variances
+        .iter()
+        .copied()
+        .filter(|(variance, df)| {
+            *variance > 0.0 && variance.is_finite() && *df > 0.0 && df.is_finite()
+        })
+        .collect();
+    let all: f64 = usable.iter().map(|(_, df)| df).sum();
+    let pooled = usable.iter().map(|(v, df)| v * (df / all)).sum::<f64>();
+    let fitted = (usable.len() >= FEWEST_SETS)
+        .then(|| ebayes::fit(&usable))
+        .flatten();
+    let prior = match fitted {
+        Some(fitted) => Prior {
+            df: fitted.prior.df.min(all),
+            ..fitted.prior
+        },
+        None => Prior {
+            df: all / 2.0,
+            variance: pooled,
+        },
+    };
+    let valid = prior.variance > 0.0 && prior.variance.is_finite() && prior.df > 0.0;
+    valid.then(|| prior.capped(MOST_PRIOR_DF).0)
+}
+
+/// Mean of one boot's values, how many there are, and their variance where there are several.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BootMean {
+    /// Mean on the scale of the comparison.
+    pub mean: f64,
+    /// Values behind it.
+    pub runs: f64,
+}
+
+/// How boots of the same variant differ beyond what their runs explain: variance of boot means
+/// less its share of `within`, pooled over groups of boots (method of moments; Searle, Casella,
+/// McCulloch 1992, section 3.2), not below 0. `None` when no group has two boots.
+#[must_use]
+pub fn between_boots(groups: &[Vec<BootMean>], within: f64) -> Option<BuildSpread> {
+    let (mut squares, mut df) = (0.0, 0.0);
+    for group in groups {
+        let means: Vec<f64> = group.iter().map(|boot| boot.mean).collect();
+        let Some(variance) = Summary::of(&means)
+            .and_then(|summary| summary.sample_sd)
+            .map(|sd| sd * sd)
+        else {
+            continue;
+        };
+        let share: f64 = group.iter().map(|boot| 1.0 / boot.runs).sum::<f64>();
+        let own = count(group.len()) - 1.0;
+        squares += own * (variance - within * share / count(group.len()));
+        df += own;
+    }
+    let variance = (squares / df).max(0.0);
+    (df > 0.0 && variance.is_finite()).then_some(BuildSpread { variance, df })
+}
+
+/// Residual mean square of a table of `blocks` rows by variants, and its degrees of freedom
+/// `(v - 1)(b - 1)` (two-way layout without interaction; Scheffe 1959, chapter 4). `None` with
+/// fewer than two variants or three blocks, rows of different lengths, or values that are not
+/// finite.
+#[must_use]
+pub fn residual_of_blocks(blocks: &[Vec<f64>]) -> Option<(f64, f64)> {
+    let variants = blocks.first()?.len();
+    let fits = blocks.iter().all(|row| row.len() == variants);
+    if !fits || variants < 2 || blocks.len() < 3 {
+        return None;
+    }
+    let row_means = blocks
+        .iter()
+        .map(|row| Some(Summary::of(row)?.mean))
+        .collect::<Option<Vec<f64>>>()?;
+    let centred: Vec<Vec<f64>> = blocks
+        .iter()
+        .zip(&row_means)
+        .map(|(row, mean)| row.iter().map(|v| v - mean).collect())
+        .collect();
+    let mut squares = 0.0;
+    for variant in 0..variants {
+        let column: Vec<f64> = centred
+            .iter()
+            .filter_map(|row| row.get(variant).copied())
+            .collect();
+        let variance = Summary::of(&column)?.sample_sd?.powi(2);
+        squares += variance * (count(column.len()) - 1.0);
+    }
+    let df = (count(variants) - 1.0) * (count(blocks.len()) - 1.0);
+    let variance = squares / df;
+    variance.is_finite().then_some((variance, df))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn few_sets_are_worth_half_and_never_more_than_thirty() {
+        let one = prior_of_sets(&[(4.0, 10.0)]).expect("prior");
+        assert_eq!((one.variance, one.df), (4.0, 5.0));
+        let two = prior_of_sets(&[(4.0, 10.0), (1.0, 20.0)]).expect("prior");
+        assert!((two.variance - 2.0).abs() < 1e-12);
+        assert_eq!(two.df, 15.0);
+        let many = prior_of_sets(&[(1.0, 50.0); 6]).expect("prior");
+        assert_eq!(many.df, 30.0);
+        assert!((many.variance - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn variances_that_move_are_worth_less() {
+        let steady = prior_of_sets(&[(1.0, 4.0), (1.1, 4.0), (0.9, 4.0), (1.0, 4.0)]);
+        let moving = prior_of_sets(&[(1.0, 4.0), (100.0, 4.0), (0.01, 4.0), (5.0, 4.0)]);
+        assert_eq!(steady.expect("prior").df, 16.0);
+        assert!(moving.expect("prior").df < 3.0);
+    }
+
+    #[test]
+    fn without_variance_there_is_no_prior() {
+        assert_eq!(prior_of_sets(&[(0.0, 4.0), (f64::NAN, 4.0)]), None);
+        assert_eq!(prior_of_sets(&[]), None);
+    }
+
+    #[test]
+    fn boots_differ_beyond_their_runs() {
+        let boot = |mean| BootMean { mean, runs: 4.0 };
+        let groups = [vec![boot(10.0), boot(12.0)], vec![boot(1.0)]];
+        // Variance of means 2, of which runs of variance 4 explain 1.
+        let spread = between_boots(&groups, 4.0).expect("spread");
+        assert!((spread.variance - 1.0).abs() < 1e-12 && spread.df == 1.0);
+        let explained = between_boots(&groups, 40.0).expect("spread");
+        assert_eq!(explained.variance, 0.0);
+        assert_eq!(between_boots(&groups[1..], 1.0), None);
+    }
+
+    #[test]
+    fn blocks_and_variants_are_taken_out() {
+        // Rows 0, 10, 20 and columns 0, 3 add up exactly.
+        let exact = [vec![0.0, 3.0], vec![10.0, 13.0], vec![20.0, 23.0]];
+        assert_eq!(residual_of_blocks(&exact), Some((0.0, 2.0)));
+        // Differences 3, 4, 5: variance 1, half of it per run.
+        let rest = [vec![0.0, 3.0], vec![10.0, 14.0], vec![20.0, 25.0]];
+        let (variance, df) = residual_of_blocks(&rest).expect("residual");
+        assert!((variance - 0.5).abs() < 1e-12 && df == 2.0);
+        assert_eq!(residual_of_blocks(&rest[..2]), None);
+        assert_eq!(residual_of_blocks(&[vec![1.0], vec![2.0], vec![3.0]]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_input(
+            sets in prop::collection::vec((any::<f64>(), any::<f64>()), 0..8),
+            table in prop::collection::vec(prop::collection::vec(any::<f64>(), 0..4), 0..5),
+            means in prop::collection::vec((any::<f64>(), 1.0..9.0_f64), 0..5), within in any::<f64>(),
+        ) {
+            if let Some(prior) = prior_of_sets(&sets) {
+                prop_assert!(prior.variance > 0.0 && prior.variance.is_finite());
+                prop_assert!(prior.df > 0.0 && prior.df <= 30.0);
+            }
+            if let Some((variance, _)) = residual_of_blocks(&table) {
+                prop_assert!(variance >= 0.0);
+            }
+            let group = means.into_iter().map(|(mean, runs)| BootMean { mean, runs }).collect();
+            if let Some(spread) = between_boots(&[group], within) {
+                prop_assert!(spread.variance >= 0.0 && spread.variance.is_finite());
+            }
+        }
+    }
+}
