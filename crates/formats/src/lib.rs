@@ -4,5 +4,7 @@
 //! join it here. Pure: bytes in, readings out, and no input makes it panic.
 
 pub mod extract;
+pub mod long;
 
 pub use extract::{Extracted, RawOutput, RulesError, extract};
+pub use long::{LongError, read_long};

@@ -297,6 +297,33 @@ fn gauges_become_means_and_counters_totals_and_rates() {
 }
 
 #[test]
+fn throttling_is_counted_where_the_machine_counts_it() {
+    let rules = ExtractRules {
+        figures_required: false,
+        ..rules(KEY_VALUE, Vec::new())
+    };
+    let mut measurement = measurement(vec![Round::default()]);
+    let read = |measurement: &Measurement| {
+        let raw = RawOutput {
+            stdout: b"",
+            stderr: b"",
+        };
+        extract(&rules, raw, measurement).unwrap().readings
+    };
+    let has = |readings: &[Reading]| {
+        readings
+            .iter()
+            .any(|r| r.metric.as_str() == "thermal.throttle_events")
+    };
+    assert!(!has(&read(&measurement)));
+    let events = |n: &str| [("now.cpu.throttle_events".to_owned(), n.to_owned())].into();
+    measurement.facts_before.entries = events("7");
+    measurement.facts_after.entries = events("9");
+    let readings = read(&measurement);
+    assert_eq!(scalar(&readings, "thermal.throttle_events"), 2.0);
+}
+
+#[test]
 fn of_a_flood_the_part_that_is_given_is_read() {
     let (_, mut measurement) = rounds(&["value: 5\n"]);
     measurement.rounds[0].stdout_to = 5 << 30;

@@ -19,8 +19,10 @@ mod reading;
 mod record;
 mod row;
 mod rules;
+mod run_set;
 mod testbox;
 mod trial;
+mod values;
 
 pub use case::CaseRef;
 pub use facts::BoxFacts;
@@ -34,5 +36,7 @@ pub use reading::{Bucket, ClockKind, Histogram, InvalidValue, Reading, Value};
 pub use record::{Origin, RunRecord};
 pub use row::{RunRow, Scalar};
 pub use rules::{Derive, ExtractRules, LineRule, MetricRule, OutputStream, Quantity, Reduce};
+pub use run_set::{Residual, RunSet, SetFigure};
 pub use testbox::{Preparation, Recovery, Testbox, TestboxError};
 pub use trial::{Command, Rounds, Setting, Trial, Work};
+pub use values::{BlockValue, ValueRow, ValueTable};

@@ -1,7 +1,7 @@
 //! Between a run and its columns: metric sets, blobs of numbers, words of enumerations.
 
 use crate::{Scalars, StoreError};
-use kdyno_model::{Better, MetricName, Role, RunRow, Scalar, Unit, Value};
+use kdyno_model::{Better, MetricName, Residual, Role, RunRow, Scalar, SetFigure, Unit, Value};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -39,13 +39,8 @@ impl MetricSet {
             })
             .collect();
         let definition = serde_json::to_string(&defs)?;
-        let mut id = String::new();
-        for byte in Sha256::digest(definition.as_bytes()).iter().take(16) {
-            // Writing to a `String` cannot fail.
-            let _ = write!(id, "{byte:02x}");
-        }
         Ok(Self {
-            id,
+            id: id_of(&definition),
             definition,
             defs,
         })
@@ -99,6 +94,106 @@ impl MetricSet {
         }
         Some(scalars)
     }
+}
+
+/// Half of the SHA-256 of a definition, in hexadecimal.
+fn id_of(definition: &str) -> String {
+    let mut id = String::new();
+    for byte in Sha256::digest(definition.as_bytes()).iter().take(16) {
+        // Writing to a `String` cannot fail.
+        let _ = write!(id, "{byte:02x}");
+    }
+    id
+}
+
+/// The order and the units of the figures of a run set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FigureSet {
+    /// As [`MetricSet::id`].
+    pub id: String,
+    /// Pairs of metric and unit as JSON.
+    pub definition: String,
+    defs: Vec<(MetricName, Unit)>,
+}
+
+/// Numbers per figure: on logarithms or not, runs, mean, variance, residual variance and its
+/// degrees of freedom. What is missing is NaN, here and nowhere else.
+const PER_FIGURE: usize = 6;
+
+impl FigureSet {
+    /// The set of these figures.
+    pub(crate) fn of(figures: &[SetFigure]) -> Result<Self, serde_json::Error> {
+        let def = |figure: &SetFigure| (figure.metric.clone(), figure.unit.clone());
+        let defs: Vec<(MetricName, Unit)> = figures.iter().map(def).collect();
+        let definition = serde_json::to_string(&defs)?;
+        Ok(Self {
+            id: id_of(&definition),
+            definition,
+            defs,
+        })
+    }
+
+    /// Reads what is stored.
+    pub(crate) fn read(id: String, definition: String) -> Result<Self, serde_json::Error> {
+        let defs = serde_json::from_str(&definition)?;
+        Ok(Self {
+            id,
+            definition,
+            defs,
+        })
+    }
+
+    /// The figures of a blob with their names; `None` when the blob does not fit.
+    pub(crate) fn unpack(&self, blob: &[u8]) -> Option<Vec<SetFigure>> {
+        let (numbers, rest) = blob.as_chunks::<8>();
+        if !rest.is_empty() || numbers.len() != PER_FIGURE * self.defs.len() {
+            return None;
+        }
+        let numbers: Vec<f64> = numbers.iter().map(|b| f64::from_le_bytes(*b)).collect();
+        let (figures, _) = numbers.as_chunks::<PER_FIGURE>();
+        let given = |value: f64| value.is_finite().then_some(value);
+        let figure = |((metric, unit), numbers): (&(MetricName, Unit), &[f64; PER_FIGURE])| {
+            let [logs, runs, mean, variance, residual, df] = *numbers;
+            Some(SetFigure {
+                metric: metric.clone(),
+                unit: unit.clone(),
+                logs: logs != 0.0,
+                runs: whole(runs)?,
+                mean: given(mean)?,
+                variance: given(variance),
+                residual: given(residual)
+                    .zip(given(df))
+                    .map(|(variance, df)| Residual { variance, df }),
+            })
+        };
+        self.defs.iter().zip(figures).map(figure).collect()
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be a whole number of that range"
+)]
+fn whole(value: f64) -> Option<u32> {
+    let fits = value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value);
+    fits.then_some(value as u32)
+}
+
+/// The figures of a run set as little-endian f64, in their order.
+pub(crate) fn pack_figures(figures: &[SetFigure]) -> Vec<u8> {
+    let numbers = |figure: &SetFigure| {
+        [
+            f64::from(u8::from(figure.logs)),
+            f64::from(figure.runs),
+            figure.mean,
+            figure.variance.unwrap_or(f64::NAN),
+            figure.residual.map_or(f64::NAN, |r| r.variance),
+            figure.residual.map_or(f64::NAN, |r| r.df),
+        ]
+    };
+    let bytes = figures.iter().flat_map(numbers);
+    bytes.flat_map(f64::to_le_bytes).collect()
 }
 
 /// The numbers of a run as little-endian f64, in the order of its metric set.

@@ -21,7 +21,7 @@ pub use error::StoreError;
 pub use filter::{PlanSummary, RunFilter, Scalars};
 
 use encode::MetricSet;
-use kdyno_model::{PlanId, RunId, RunRow};
+use kdyno_model::{CaseId, PlanId, RunId, RunRow, RunSet};
 use sqlx::{AnyConnection, Connection};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -185,6 +185,47 @@ impl Index {
             transaction.commit().await
         });
         deleted.map_err(|e| StoreError::from_database(&self.path, &e))
+    }
+
+    /// Remembers how much the metrics of a plan varied, in place of what was remembered of it; all
+    /// or nothing.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn run_sets_replace(&mut self, plan: PlanId, sets: &[RunSet]) -> Result<(), StoreError> {
+        let connection = &mut self.connection;
+        let replaced = self.runtime.block_on(async {
+            let mut transaction = connection.begin_with(sql::engine::BEGIN_WRITE).await?;
+            sql::run_sets_replace(&mut transaction, plan, sets).await?;
+            transaction.commit().await
+        });
+        replaced.map_err(|e| StoreError::from_database(&self.path, &e))
+    }
+
+    /// The newest `limit` run sets of a case on a machine, latest start first, without those of
+    /// the plans `not_of`.
+    ///
+    /// # Errors
+    /// [`StoreError::FilterTooLong`], or what the database says.
+    pub fn run_sets_select(
+        &mut self,
+        testbox: &str,
+        case: &CaseId,
+        not_of: &[PlanId],
+        limit: u32,
+    ) -> Result<Vec<RunSet>, StoreError> {
+        // Testbox, case and limit are values too.
+        let most = sql::MAX_VALUES - 3;
+        if not_of.len() > most {
+            return Err(StoreError::FilterTooLong {
+                given: not_of.len(),
+                limit: most,
+            });
+        }
+        let connection = &mut self.connection;
+        let sets = sql::run_sets_select(connection, testbox, case, not_of, limit);
+        let sets = self.runtime.block_on(sets);
+        sets.map_err(|e| StoreError::from_database(&self.path, &e))
     }
 
     /// Closes it and folds its journal into the file; without it the next one to open does.

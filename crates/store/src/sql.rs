@@ -3,6 +3,10 @@
 //! Portable: `$n` placeholders; TEXT, BIGINT, DOUBLE PRECISION and bytes; times and counts as
 //! 64-bit integers; no sum of them, no engine's own functions outside [`engine`].
 
+mod run_sets;
+
+pub(crate) use run_sets::{run_sets_replace, run_sets_select};
+
 use crate::encode::{MetricSet, from_word, word};
 use crate::{PlanSummary, RunFilter, Scalars};
 use kdyno_model::{
@@ -520,7 +524,10 @@ pub(crate) mod engine {
     use sqlx::Row;
 
     /// The steps from an empty database to the newest schema.
-    pub(crate) const MIGRATIONS: [&str; 1] = [include_str!("../migrations/sqlite/0001_runs.sql")];
+    pub(crate) const MIGRATIONS: [&str; 2] = [
+        include_str!("../migrations/sqlite/0001_runs.sql"),
+        include_str!("../migrations/sqlite/0002_run_sets.sql"),
+    ];
 
     /// Begins a transaction that waits for other writers now and not at its first write.
     pub(crate) const BEGIN_WRITE: &str = "BEGIN IMMEDIATE";

@@ -4,6 +4,8 @@
 mod faults;
 #[path = "it/queries.rs"]
 mod queries;
+#[path = "it/run_sets.rs"]
+mod run_sets;
 #[path = "it/sample.rs"]
 mod sample;
 #[path = "it/writers.rs"]

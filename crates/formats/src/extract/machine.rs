@@ -2,8 +2,8 @@
 
 use super::{Draft, Sink};
 use kdyno_model::{
-    Better, Column, ColumnKind, ExtractRules, Measurement, MetricName, Role, Round, SeriesSet,
-    Unit, Value,
+    Better, BoxFacts, Column, ColumnKind, ExtractRules, Measurement, MetricName, Role, Round,
+    SeriesSet, Unit, Value,
 };
 use kdyno_stats::series::{counter_rate, counter_total, window_mean};
 
@@ -144,6 +144,22 @@ fn push(out: &mut Sink<'_>, metric: MetricName, unit: &Unit, value: Option<f64>)
             role: Role::Diagnostic,
         };
         out.push(metric, &draft, Value::Scalar(value));
+    }
+}
+
+/// How often the machine slowed itself down to keep cool while it was measured, where it counts
+/// that.
+pub(super) fn throttling(measurement: &Measurement, out: &mut Sink<'_>) {
+    let count = |facts: &BoxFacts| -> Option<u64> {
+        facts.entries.get("now.cpu.throttle_events")?.parse().ok()
+    };
+    let counts = count(&measurement.facts_before).zip(count(&measurement.facts_after));
+    if let (Some((before, after)), Ok(metric)) =
+        (counts, MetricName::new("thermal.throttle_events"))
+    {
+        #[expect(clippy::cast_precision_loss, reason = "events far below 2^53")]
+        let events = after.saturating_sub(before) as f64;
+        push(out, metric, &Unit::new(""), Some(events));
     }
 }
 

@@ -69,6 +69,7 @@ pub fn extract(
     machine::usage(rules, measurement, &mut out);
     machine::monitors(measurement, &mut out);
     machine::overhead(measurement, &mut out);
+    machine::throttling(measurement, &mut out);
     Ok(Extracted {
         readings: out.readings,
         problem,

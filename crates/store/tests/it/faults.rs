@@ -120,7 +120,7 @@ fn a_newer_schema_is_refused_with_a_hint() {
             error,
             StoreError::Newer {
                 found: 99,
-                known: 1,
+                known: 2,
                 ..
             }
         ),

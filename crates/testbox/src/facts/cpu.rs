@@ -22,6 +22,7 @@ pub(super) fn read(found: &mut Found<'_>) {
     model(found);
     topology(found);
     frequency(found);
+    throttling(found);
     idle(found);
     let vulnerabilities = format!("{CPUS}/vulnerabilities");
     for name in found.root.names(&vulnerabilities) {
@@ -124,6 +125,23 @@ fn frequency(found: &mut Found<'_>) {
         ),
     ]);
 }
+
+/// How often cores and packages have slowed themselves down to keep cool since boot.
+fn throttling(found: &mut Found<'_>) {
+    let root = found.root;
+    let counts = root.names(CPUS).into_iter().flat_map(|cpu| {
+        let count = |of: &str| root.line(format!("{CPUS}/{cpu}/thermal_throttle/{of}"));
+        [
+            count("core_throttle_count"),
+            count("package_throttle_count"),
+        ]
+    });
+    let counts: Vec<u64> = counts.flatten().filter_map(|n| n.parse().ok()).collect();
+    let events = (!counts.is_empty()).then(|| counts.iter().sum::<u64>().to_string());
+    found.put(format!("{MOMENTARY}{THROTTLE_FACT}"), events);
+}
+
+const THROTTLE_FACT: &str = "cpu.throttle_events";
 
 fn idle(found: &mut Found<'_>) {
     let root = found.root;

@@ -137,6 +137,11 @@ fn processors() {
         "/sys/devices/system/cpu/vulnerabilities/meltdown",
         "Not affected\n",
     );
+    for (cpu, kind, count) in [(0, "core", "2"), (1, "core", "0"), (1, "package", "3")] {
+        let path =
+            format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{kind}_throttle_count");
+        put(root, &path, format!("{count}\n"));
+    }
     check(
         &facts(root),
         &[
@@ -148,6 +153,7 @@ fn processors() {
             ("cpu.threads", "4"),
             ("cpu.governor", "performance,powersave"),
             ("now.cpu.frequency_khz", "1000000-1000003"),
+            ("now.cpu.throttle_events", "5"),
             ("cpu.idle.states", "POLL,C1(off)"),
             ("cpu.vulnerability.meltdown", "Not affected"),
         ],
