@@ -1,16 +1,19 @@
 //! Runs to a [`Comparison`].
 //!
 //! Warm-ups and runs that did not end well never give a value; failures are counted beside the
-//! values. Figures of two clocks, instruments or units are never set against each other. No
-//! verdict is formed here: diagnostics are only filtered for display.
+//! values. Figures of two clocks, instruments or units are never set against each other. What is
+//! said of the changes comes from [`mod@crate::judge`].
 
 use crate::comparison::{
     CaseTable, Cell, Column, Comparison, Counts, FailureCell, FailureRow, Group, GroupKind,
-    Observation, Row,
+    Observation, Row, RunPlace,
 };
+use crate::judge::{Draft, Strictness, judge};
+use crate::noise::NoiseMemory;
 use crate::select::MetricGlobs;
 use kdyno_model::{ClockKind, MetricName, PlanId, Role, RunRow, Scalar, VariantName};
 use kdyno_stats::change::reproduction_difference;
+use kdyno_stats::judge::Reason;
 use kdyno_stats::{Change, Summary, screen};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -25,6 +28,27 @@ pub struct CompareOptions {
     pub metrics: Option<MetricGlobs>,
     /// Which diagnostics to show.
     pub diagnostics: Diagnostics,
+    /// How strictly changes are judged.
+    pub strictness: Strictness,
+    /// What is remembered of the metrics' noise.
+    pub history: NoiseMemory,
+    /// Columns that are the base once more.
+    pub controls: BTreeSet<VariantName>,
+    /// What speaks against the runs of a variant on a testbox.
+    pub doubts: Vec<Doubt>,
+}
+
+/// Something that forbids claims about a variant on a testbox.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Doubt {
+    /// Where.
+    pub testbox: String,
+    /// Whose runs.
+    pub variant: VariantName,
+    /// In a word.
+    pub reason: Reason,
+    /// In a sentence, for the table's notes.
+    pub note: String,
 }
 
 /// Which diagnostics a table shows; headline and program metrics are always there.
@@ -32,8 +56,10 @@ pub struct CompareOptions {
 pub enum Diagnostics {
     /// None.
     None,
-    /// Those that pass the display filter; where a total and its rate per second both would,
+    /// Those of which a change was shown; where a total and its rate per second both would be,
     /// only the total.
+    Changed,
+    /// Those that pass the display filter, as LKP's table has many rows; totals as above.
     #[default]
     Moved,
     /// Every one.
@@ -58,17 +84,23 @@ pub fn compare<'a>(
             None => places.push((place, vec![row])),
         }
     }
-    let tables: Vec<CaseTable> = places
-        .iter()
-        .filter_map(|(_, rows)| table(rows, &variants, options))
-        .collect();
     let columns: Vec<Column> = variants
         .iter()
         .map(|name| Column {
             name: name.clone(),
             description: options.descriptions.get(name).cloned(),
             counts: counts(&rows, name),
+            control: options.controls.contains(name),
         })
+        .collect();
+    let mut drafts: Vec<Draft> = places
+        .iter()
+        .filter_map(|(_, rows)| draft(rows, &variants, options))
+        .collect();
+    judge(&mut drafts, &columns, options);
+    let tables = drafts
+        .into_iter()
+        .map(|draft| shown(draft, options))
         .collect();
     let notes = comparison_notes(&rows, &columns);
     Comparison {
@@ -129,46 +161,120 @@ fn plans_put_together(rows: &[&RunRow], columns: &[Column]) -> usize {
     mixed.flatten().collect::<BTreeSet<_>>().len()
 }
 
-/// The table of one place; `None` when no column has a run there.
-fn table(
-    rows: &[&RunRow],
-    variants: &[VariantName],
-    options: &CompareOptions,
-) -> Option<CaseTable> {
+/// The rows of one place before anything is judged; `None` when no column has a run there.
+fn draft(rows: &[&RunRow], variants: &[VariantName], options: &CompareOptions) -> Option<Draft> {
     let first = rows.iter().find(|row| variants.contains(&row.variant))?;
     let counts: Vec<Counts> = variants.iter().map(|name| counts(rows, name)).collect();
     let mut notes = uncounted(rows, variants);
-    let (mut shown, mut hidden) = (Vec::new(), 0);
-    let gathered = gather(rows, variants, options.metrics.as_ref());
-    let names: HashSet<MetricName> = gathered.iter().map(|g| g.first.metric.clone()).collect();
-    for gathered in gathered {
+    let compared: Vec<&RunRow> = rows
+        .iter()
+        .copied()
+        .filter(|row| is_compared(row) && variants.contains(&row.variant))
+        .collect();
+    let columns = variants
+        .iter()
+        .map(|name| runs_of(&compared, name))
+        .collect();
+    let mut table_rows = Vec::new();
+    for gathered in gather(&compared, variants, options.metrics.as_ref()) {
         let (row, refusals) = gathered.into_row(variants, &counts);
         for refusal in refusals {
             if !notes.contains(&refusal) {
                 notes.push(refusal);
             }
         }
+        table_rows.push(row);
+    }
+    let of_place = |doubt: &&Doubt| doubt.testbox == first.testbox;
+    let doubts = options.doubts.iter().filter(of_place);
+    notes.extend(doubts.clone().map(|doubt| doubt.note.clone()));
+    let doubts = variants
+        .iter()
+        .map(|name| {
+            let told = doubts.clone().filter(|doubt| doubt.variant == *name);
+            let throttled = is_throttled(&compared, name).then_some(Reason::Throttled);
+            told.map(|doubt| doubt.reason).chain(throttled).collect()
+        })
+        .collect();
+    let table = CaseTable {
+        case: first.case.clone(),
+        testbox: first.testbox.clone(),
+        counts,
+        runs: compared.iter().map(|row| place_of(row)).collect(),
+        designs: Vec::new(),
+        failures: failures(rows, variants),
+        groups: Vec::new(),
+        hidden: 0,
+        controls: Vec::new(),
+        notes,
+    };
+    let base = compared
+        .iter()
+        .find(|row| Some(&row.variant) == variants.first());
+    Some(Draft {
+        table,
+        rows: table_rows,
+        basis: base.map(|row| (row.clock, row.instrument.clone())),
+        columns,
+        doubts,
+    })
+}
+
+/// The metric that counts how often the machine slowed itself down to keep cool.
+const THROTTLE_EVENTS: &str = "thermal.throttle_events";
+
+/// Whether the machine was throttled in a run of the variant.
+fn is_throttled(compared: &[&RunRow], name: &VariantName) -> bool {
+    let of_variant = compared.iter().filter(|row| row.variant == *name);
+    of_variant
+        .flat_map(|row| &row.scalars)
+        .any(|scalar| scalar.metric.as_str() == THROTTLE_EVENTS && scalar.value > 0.0)
+}
+
+/// Positions of a variant's runs.
+fn runs_of(compared: &[&RunRow], name: &VariantName) -> Vec<u32> {
+    let positions = (0..).zip(compared);
+    positions
+        .filter(|(_, row)| row.variant == *name)
+        .map(|(position, _)| position)
+        .collect()
+}
+
+fn place_of(row: &RunRow) -> RunPlace {
+    RunPlace {
+        run: row.run_id,
+        boot: row.boot_id.clone(),
+        kernel_release: row.kernel_release.clone(),
+        build_id: row.build_id.clone(),
+        plan: row.plan,
+        block: row.block,
+        order: row.index,
+        start_unix_ns: row.start_unix_ns,
+    }
+}
+
+/// The table with the rows that are to be shown, in groups.
+pub(crate) fn shown(draft: Draft, options: &CompareOptions) -> CaseTable {
+    let mut table = draft.table;
+    let names: HashSet<MetricName> = draft.rows.iter().map(|row| row.metric.clone()).collect();
+    let (mut kept, mut hidden) = (Vec::new(), 0);
+    for row in draft.rows {
         let wanted = options.metrics.is_some() || row.role != Role::Diagnostic;
         let stands_out = match options.diagnostics {
             Diagnostics::None => false,
+            Diagnostics::Changed => row.changed() && !is_rate_of_shown_total(&row.metric, &names),
             Diagnostics::Moved => row.moved() && !is_rate_of_shown_total(&row.metric, &names),
             Diagnostics::All => true,
         };
         if wanted || stands_out {
-            shown.push(row);
+            kept.push(row);
         } else {
             hidden += 1;
         }
     }
-    Some(CaseTable {
-        case: first.case.clone(),
-        testbox: first.testbox.clone(),
-        counts,
-        failures: failures(rows, variants),
-        groups: grouped(shown),
-        hidden,
-        notes,
-    })
+    table.groups = grouped(kept);
+    table.hidden = hidden;
+    table
 }
 
 fn is_rate_of_shown_total(metric: &MetricName, names: &HashSet<MetricName>) -> bool {
@@ -234,6 +340,7 @@ fn failures(rows: &[&RunRow], variants: &[VariantName]) -> Vec<FailureRow> {
                 difference: (column > 0)
                     .then(|| reproduction_difference(base, (failed, runs)))
                     .flatten(),
+                judged: None,
             });
         FailureRow {
             name: format!("outcome.{word}"),
@@ -274,6 +381,8 @@ fn clock_name(clock: ClockKind) -> &'static str {
 /// A metric of a run, with the run.
 #[derive(Clone, Copy)]
 struct Figure<'a> {
+    /// Position of the run among those compared.
+    position: u32,
     run: &'a RunRow,
     scalar: &'a Scalar,
 }
@@ -286,18 +395,6 @@ impl<'a> Figure<'a> {
             unit: self.scalar.unit.as_str(),
         }
     }
-
-    fn observation(&self) -> Observation {
-        Observation {
-            value: self.scalar.value,
-            run: self.run.run_id,
-            boot: self.run.boot_id.clone(),
-            plan: self.run.plan,
-            block: self.run.block,
-            order: self.run.index,
-            start_unix_ns: self.run.start_unix_ns,
-        }
-    }
 }
 
 /// All values of one metric, by column.
@@ -308,13 +405,13 @@ struct Gathered<'a> {
 
 /// The values of all metrics, in order of first appearance.
 fn gather<'a>(
-    rows: &[&'a RunRow],
+    compared: &[&'a RunRow],
     variants: &[VariantName],
     wanted: Option<&MetricGlobs>,
 ) -> Vec<Gathered<'a>> {
     let mut position: HashMap<&MetricName, Option<usize>> = HashMap::new();
     let mut gathered: Vec<Gathered<'a>> = Vec::new();
-    for run in rows.iter().filter(|row| is_compared(row)) {
+    for (number, run) in (0..).zip(compared) {
         let Some(column) = variants.iter().position(|name| *name == run.variant) else {
             continue;
         };
@@ -332,7 +429,11 @@ fn gather<'a>(
             });
             let metric = place.and_then(|place| gathered.get_mut(place));
             if let Some(column) = metric.and_then(|metric| metric.columns.get_mut(column)) {
-                column.push(Figure { run, scalar });
+                column.push(Figure {
+                    position: number,
+                    run,
+                    scalar,
+                });
             }
         }
     }
@@ -387,7 +488,7 @@ impl Gathered<'_> {
     }
 }
 
-fn missing(present: usize, of: usize, name: &VariantName) -> Option<String> {
+pub(crate) fn missing(present: usize, of: usize, name: &VariantName) -> Option<String> {
     match present {
         n if n >= of => None,
         0 => Some(format!("no run of {name} has it")),
@@ -411,15 +512,25 @@ fn own_basis<'a>(figures: &[Figure<'a>], name: &VariantName) -> Result<Option<Ba
 
 fn plain_cell(figures: &[Figure<'_>]) -> Option<Cell> {
     let values: Vec<f64> = figures.iter().map(|figure| figure.scalar.value).collect();
+    let observation = |figure: &Figure<'_>| Observation {
+        value: figure.scalar.value,
+        run: figure.position,
+    };
+    let boots = figures
+        .iter()
+        .filter_map(|figure| figure.run.boot_id.as_ref());
     Some(Cell {
-        observations: figures.iter().map(Figure::observation).collect(),
+        observations: figures.iter().map(observation).collect(),
+        boots: boots.collect::<BTreeSet<_>>().len(),
         summary: Summary::of(&values)?,
         change: None,
         moved: false,
+        judged: None,
     })
 }
 
-fn against(cell: Cell, base: &Cell, absolute: bool) -> Cell {
+/// The cell with its change against the base.
+pub(crate) fn against(cell: Cell, base: &Cell, absolute: bool) -> Cell {
     Cell {
         change: Change::between(base.summary.mean, cell.summary.mean, absolute),
         moved: screen::moved(&base.values(), &cell.values()),

@@ -1,9 +1,11 @@
 //! The one table: columns are variants, rows are metrics of a case on a testbox.
 //!
 //! Data only. Every renderer prints this and computes nothing of its own, so that a mail, a CSV
-//! file and a page cannot disagree. It carries no verdict.
+//! file and a page cannot disagree.
 
+use crate::noise::History;
 use kdyno_model::{Better, BootId, CaseRef, MetricName, PlanId, Role, RunId, Unit, VariantName};
+use kdyno_stats::judge::{Effect, FailureJudgement, Judgement, Opinion, Verdict};
 use kdyno_stats::{Change, Summary};
 use std::collections::BTreeSet;
 
@@ -27,6 +29,8 @@ pub struct Column {
     pub description: Option<String>,
     /// Its runs over all tables.
     pub counts: Counts,
+    /// Whether it is the base once more under another name, to see what noise looks like.
+    pub control: bool,
 }
 
 /// How often a variant was run, and how independently.
@@ -49,12 +53,18 @@ pub struct CaseTable {
     pub testbox: String,
     /// Runs per column.
     pub counts: Vec<Counts>,
+    /// The runs that observations stand for.
+    pub runs: Vec<RunPlace>,
+    /// How each column is set against the first.
+    pub designs: Vec<Option<Design>>,
     /// Kinds of failure that occurred.
     pub failures: Vec<FailureRow>,
     /// Metrics by group, in the order in which they are shown.
     pub groups: Vec<Group>,
-    /// Diagnostics left out since none of their cells passed the display filter.
+    /// Diagnostics left out since they do not stand out.
     pub hidden: usize,
+    /// What the control columns showed.
+    pub controls: Vec<ControlCheck>,
     /// What the reader must know about this table.
     pub notes: Vec<String>,
 }
@@ -65,11 +75,31 @@ impl CaseTable {
         self.groups.iter().flat_map(|group| &group.rows)
     }
 
-    /// `testcase/params/testbox`.
+    /// `testcase/params/testbox`; the testcase alone for values that came without runs.
     #[must_use]
     pub fn name(&self) -> String {
+        if self.is_of_values() {
+            return self.case.testcase.clone();
+        }
         self.case.name_on(&self.testbox)
     }
+
+    /// Whether its values came without runs, so that nobody knows of boots.
+    #[must_use]
+    pub fn is_of_values(&self) -> bool {
+        self.case.params.is_empty() && self.testbox.is_empty()
+    }
+}
+
+/// How often the base differed from itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlCheck {
+    /// The control's column.
+    pub column: usize,
+    /// Headline metrics that differ at the level, before any adjustment, of those tested.
+    pub headline: (u64, u64),
+    /// The same of all other metrics.
+    pub other: (u64, u64),
 }
 
 /// How often one kind of failure occurred, per column.
@@ -82,7 +112,7 @@ pub struct FailureRow {
 }
 
 /// Failures of one column.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FailureCell {
     /// Runs that failed in this way.
     pub failed: u64,
@@ -90,6 +120,8 @@ pub struct FailureCell {
     pub runs: u64,
     /// Difference from the first column's share in percentage points.
     pub difference: Option<f64>,
+    /// What it says; `None` in the first column.
+    pub judged: Option<FailureJudgement>,
 }
 
 /// Metrics that stand together.
@@ -136,6 +168,19 @@ impl Row {
         self.cells.iter().flatten().any(|cell| cell.moved)
     }
 
+    /// Whether a change of some cell was shown.
+    #[must_use]
+    pub fn changed(&self) -> bool {
+        let verdicts = self.cells.iter().flatten().filter_map(Cell::verdict);
+        verdicts.into_iter().any(Verdict::is_change)
+    }
+
+    /// The cell of a column.
+    #[must_use]
+    pub fn cell(&self, column: usize) -> Option<&Cell> {
+        self.cells.get(column)?.as_ref()
+    }
+
     /// The first column's cell, the base of every change.
     #[must_use]
     pub fn base(&self) -> Option<&Cell> {
@@ -148,12 +193,16 @@ impl Row {
 pub struct Cell {
     /// One value per run, in order of execution.
     pub observations: Vec<Observation>,
+    /// Boots behind the values; 0 when they are not known.
+    pub boots: usize,
     /// Mean, median, spread of the values.
     pub summary: Summary,
     /// Change against the first column; `None` in it, and where the two must not be compared.
     pub change: Option<Change>,
     /// Whether it passed the display filter ([`kdyno_stats::screen::moved`]). Not a verdict.
     pub moved: bool,
+    /// What is said of the change; `None` where there is none.
+    pub judged: Option<Box<Judged>>,
 }
 
 impl Cell {
@@ -169,24 +218,34 @@ impl Cell {
         self.observations.len()
     }
 
-    /// The boots behind the numbers; empty when they are not known.
+    /// The verdict, where there is one.
     #[must_use]
-    pub fn boots(&self) -> BTreeSet<&BootId> {
-        let boots = self.observations.iter().map(|o| o.boot.as_ref());
-        boots.flatten().collect()
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.judged.as_ref().map(|j| j.judgement.verdict)
     }
 }
 
-/// One metric of one run, and where the run stood: values are paired by plan and block, spread
-/// over boots, and drift along the order.
-#[derive(Clone, Debug, PartialEq)]
+/// One metric of one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
     /// The number; finite.
     pub value: f64,
-    /// The run that gave it.
+    /// Position of the run in [`CaseTable::runs`].
+    pub run: u32,
+}
+
+/// Where a run stood: values are paired by plan and block, spread over boots, and drift along
+/// the order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunPlace {
+    /// The run.
     pub run: RunId,
-    /// The boot that the run was in, where it is known.
+    /// The boot that it was in, where it is known.
     pub boot: Option<BootId>,
+    /// The kernel that ran it.
+    pub kernel_release: String,
+    /// The build under test, where builds differ.
+    pub build_id: Option<String>,
     /// The plan that `block` and `order` count in.
     pub plan: PlanId,
     /// Block of the plan.
@@ -195,4 +254,51 @@ pub struct Observation {
     pub order: u32,
     /// Start of the run, nanoseconds since 1970.
     pub start_unix_ns: i64,
+}
+
+/// What was randomised between two columns, and so what counts as one replicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replicate {
+    /// A run: the sides share their boots.
+    Run,
+    /// A boot: the sides have other kernels, or none of their boots in common.
+    Boot,
+}
+
+/// How two columns are set against each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Design {
+    /// What counts as one.
+    pub replicate: Replicate,
+    /// Whether most runs have a partner in the same block of the same plan.
+    pub paired: bool,
+    /// Whether all runs of one side came before all of the other.
+    pub in_turn: bool,
+    /// What forbids a claim, whatever the figures say.
+    pub doubts: Vec<kdyno_stats::judge::Reason>,
+}
+
+/// What is said of one change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// Estimate, error, method; `None` where there are too few values for an error.
+    pub effect: Option<Effect>,
+    /// Interval of the change at the comparison's level, as it is shown.
+    pub interval: Option<(f64, f64)>,
+    /// p-value adjusted for the family that the metric is judged in.
+    pub adjusted_p: Option<f64>,
+    /// Verdict and reasons.
+    pub judgement: Judgement,
+    /// What counts as one of [`Effect::n`].
+    pub replicate: Replicate,
+    /// The smallest change that would have shown, for headline metrics.
+    pub smallest_visible: Option<f64>,
+    /// Probability with which the interval covers.
+    pub level: f64,
+    /// What ranks say, for headline metrics of enough runs.
+    pub opinion: Option<Opinion>,
+    /// What history said, where it was used.
+    pub history: Option<History>,
+    /// What lkp-tests would have said.
+    pub lkp_rule: bool,
 }

@@ -49,6 +49,38 @@ pub struct Plan {
     pub trials: Vec<Trial>,
     /// Cases that this machine cannot run, with the reason.
     pub skipped: Vec<String>,
+    /// The column that is the base once more, to see what noise looks like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<VariantName>,
+    /// When the runs are looked at and may end the plan; they were planned, so that the verdicts
+    /// can be held to the levels of these looks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looks: Option<Looks>,
+}
+
+/// Planned looks at the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Looks {
+    /// Runs per case and variant between two looks, at least 1.
+    pub every: u32,
+    /// Most runs per case and variant; the last look is there.
+    pub most: u32,
+    /// Most seconds that a session runs for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_seconds: Option<u64>,
+}
+
+impl Looks {
+    /// Runs at each look, ascending; the last is `most`.
+    #[must_use]
+    pub fn runs(&self) -> Vec<u32> {
+        let every = self.every.max(1);
+        let mut runs: Vec<u32> = (1..=self.most / every).map(|look| look * every).collect();
+        if runs.last() != Some(&self.most) {
+            runs.push(self.most);
+        }
+        runs
+    }
 }
 
 /// What a plan keeps of a case beside its trials.
@@ -80,6 +112,10 @@ pub struct PlanOptions {
     pub runs: u32,
     /// Warm-up runs per case and variant.
     pub warm_up: u32,
+    /// Whether the base is run once more in every block under another name.
+    pub control: bool,
+    /// When the runs are looked at.
+    pub looks: Option<Looks>,
 }
 
 /// A case with its work per variant.
@@ -101,11 +137,18 @@ pub fn draw(
     facts: &BoxFacts,
     options: &PlanOptions,
 ) -> Plan {
+    let mut variants = list.variants.clone();
+    let mut descriptions = list.descriptions.clone();
+    let control = options.control.then(|| control_of(&variants)).flatten();
+    if let Some(control) = &control {
+        variants.push(control.clone());
+        descriptions.push("the first variant once more".to_owned());
+    }
     let mut rng = Pcg64::seed_from_u64(options.seed);
     let mut trials = Vec::new();
     let mut block = 0u32;
     let mut push_block = |rng: &mut Pcg64, planned: &PlannedCase, iteration: u32, warm_up: bool| {
-        let mut order: Vec<usize> = (0..planned.work.len()).collect();
+        let mut order: Vec<usize> = (0..variants.len()).collect();
         order.shuffle(rng);
         for (position, variant) in order.into_iter().enumerate() {
             trials.push(Trial {
@@ -114,14 +157,19 @@ pub fn draw(
                 block,
                 order: u32::try_from(position).unwrap_or(u32::MAX),
                 case: list.cases[planned.case].reference.clone(),
-                variant: list.variants[variant].clone(),
+                variant: variants[variant].clone(),
                 testbox: facts.testbox.clone(),
                 iteration,
                 warm_up,
                 build_id: None,
                 boot_id: None,
                 session: None,
-                work: planned.work[variant].clone(),
+                // The control does what the base does.
+                work: planned
+                    .work
+                    .get(variant)
+                    .unwrap_or(&planned.work[0])
+                    .clone(),
             });
         }
         block += 1;
@@ -159,10 +207,22 @@ pub fn draw(
         seed: options.seed,
         runs: options.runs,
         warm_up: options.warm_up,
-        variants: list.variants.clone(),
-        descriptions: list.descriptions.clone(),
+        variants,
+        descriptions,
         cases,
         trials,
         skipped,
+        control,
+        looks: options.looks,
     }
+}
+
+/// A name for the base once more that no variant has; nothing without a base.
+fn control_of(variants: &[VariantName]) -> Option<VariantName> {
+    let base = variants.first()?;
+    let name = |n: u32| match n {
+        1 => VariantName(format!("{base}.aa")),
+        n => VariantName(format!("{base}.aa{n}")),
+    };
+    (1..).map(name).find(|name| !variants.contains(name))
 }

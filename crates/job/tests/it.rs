@@ -3,7 +3,7 @@
 use kdyno_job::catalog::Catalog;
 use kdyno_job::error::Source;
 use kdyno_job::jobfile::JobFile;
-use kdyno_job::plan::{Plan, PlanOptions, PlannedCase, draw};
+use kdyno_job::plan::{Looks, Plan, PlanOptions, PlannedCase, draw};
 use kdyno_job::resolve::resolve;
 use kdyno_model::{BoxFacts, Command, PlanId};
 use proptest::prelude::*;
@@ -76,6 +76,10 @@ fn facts() -> BoxFacts {
 }
 
 fn plan_of(text: &str, seed: u64, runs: u32) -> Plan {
+    drawn(text, seed, runs, false)
+}
+
+fn drawn(text: &str, seed: u64, runs: u32, control: bool) -> Plan {
     let list = read(text)
         .expect("reads")
         .cases("6.1.0", &catalog())
@@ -99,6 +103,8 @@ fn plan_of(text: &str, seed: u64, runs: u32) -> Plan {
         seed,
         runs,
         warm_up: 1,
+        control,
+        looks: None,
     };
     draw(&list, &planned, Vec::new(), &facts(), &options)
 }
@@ -503,4 +509,40 @@ proptest! {
     ) {
         let _ = read(&lines.join("\n")).map(|job| job.cases("k", &catalog()));
     }
+}
+
+#[test]
+fn a_control_is_the_base_once_more_in_every_block() {
+    let plan = drawn(QUICK, 1, 2, true);
+    let control = plan.control.clone().expect("control");
+    assert_eq!(control.0, format!("{}.aa", plan.variants[0]));
+    assert_eq!(plan.variants.last(), Some(&control));
+    // Two cases, a warm-up and two runs each.
+    assert_eq!(plan.trials.len(), 2 * (1 + 2) * 3);
+    for trial in plan.trials.iter().filter(|trial| trial.variant == control) {
+        let same = |other: &&kdyno_model::Trial| {
+            other.block == trial.block && other.variant == plan.variants[0]
+        };
+        let base = plan
+            .trials
+            .iter()
+            .find(same)
+            .expect("the base in the same block");
+        assert_eq!(base.work, trial.work);
+    }
+}
+
+#[test]
+fn looks_end_at_the_most_runs() {
+    let looks = |every, most| {
+        Looks {
+            every,
+            most,
+            most_seconds: None,
+        }
+        .runs()
+    };
+    assert_eq!(looks(5, 20), [5, 10, 15, 20]);
+    assert_eq!(looks(5, 12), [5, 10, 12]);
+    assert_eq!(looks(0, 2), [1, 2]);
 }

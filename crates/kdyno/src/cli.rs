@@ -11,8 +11,9 @@ Examples:
   kdyno compare --format lkp                 the newest plan as an LKP table
   kdyno list                                 every finished run
 
-Exit status: 0 done, 2 usage, bad input, or kdyno could not do its work, 3 a run failed,
-4 cannot tell or everything skipped, 130 interrupted.
+Exit status: 0 done, 1 a regression was found (only with --fail-on), 2 usage, bad input, or
+kdyno could not do its work, 3 a run failed, 4 cannot tell or everything skipped, 130
+interrupted.
 
 Files: runs are kept below $KDYNO_HOME, else $XDG_DATA_HOME/kdyno, else ~/.local/share/kdyno.";
 
@@ -22,6 +23,8 @@ Examples:
   kdyno run -n 10 'sleep 0.1' 'sleep 0.11'
   kdyno run -n 10 -- ls -l /usr
   kdyno run job.yaml -V on:thp.enabled=always -V off:thp.enabled=never
+  kdyno run --until-decided job.yaml         as many runs as the question takes, at most 40
+  kdyno run --aa job.yaml                    the first variant twice: what is noise here?
   kdyno run --dry-run job.yaml               what would run, change and be missing
   kdyno run --resume                         finish the newest unfinished plan";
 
@@ -29,6 +32,11 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   kdyno compare                              the variants of the newest plan
   kdyno compare --format lkp                 the block that goes into a mail
+  kdyno compare --format lkp --verdicts      the same with verdicts beside it
+  kdyno compare --fail-on regression         exit status 1 when a headline metric regressed
+  kdyno compare --recover good bad fixed     how much of a regression a fix takes back
+  kdyno compare --across testbox             variants x machines, and which machine disagrees
+  kdyno compare --csv results.csv            values from a file: metric,variant,value[,block]
   kdyno compare --metric 'vm-scalability.*' --metric 'proc-vmstat.pg*'
   kdyno compare 'vm-scalability/*-anon-w-*'  by case name
   kdyno compare 3f0c5e1d b7d2e94c            two plans, by the ids that `kdyno list` shows
@@ -47,6 +55,15 @@ Examples:
   kdyno stat                                 headline metrics of the newest plan
   kdyno stat --metric time.elapsed_time      one metric
   kdyno stat before.txt after.txt            two columns of numbers from files";
+
+const NORMALIZE_EXAMPLES: &str = "\
+Examples:
+  kdyno normalize --zero idle --one loaded            every other variant, newest plan
+  kdyno normalize --zero idle --one loaded ivb byt    on these machines
+
+Rows are `name N Min Max Median Avg Stddev` on the scale; below, per machine: eliminated, reduced,
+none or worse, by an interval that the ends' own uncertainty is part of. Exit status 4 when no
+machine has a scale since its ends do not clearly differ.";
 
 /// kdyno puts a kernel on the dyno: did a change make the system slower, by how much, and is it
 /// real?
@@ -73,6 +90,9 @@ pub enum Command {
     /// Print N, Min, Max, Median, Avg, Stddev as ministat does
     #[command(after_help = STAT_EXAMPLES)]
     Stat(StatArgs),
+    /// Put figures on a scale where one variant is 0 and another is 1, per machine
+    #[command(after_help = NORMALIZE_EXAMPLES)]
+    Normalize(NormalizeArgs),
     /// Look after the index of runs
     Index(IndexArgs),
     /// Put back what a run that died has left changed
@@ -131,6 +151,19 @@ pub struct RunArgs {
     /// Name of this machine in tables [default: its host name]
     #[arg(long, value_name = "NAME")]
     pub testbox: Option<String>,
+    /// Look at the runs every 5 and stop when each headline metric is regressed, improved or
+    /// unchanged
+    #[arg(long, conflicts_with = "runs")]
+    pub until_decided: bool,
+    /// Most measured runs per case and variant with --until-decided [default: 40]
+    #[arg(long, value_name = "N", requires = "until_decided")]
+    pub max_runs: Option<u32>,
+    /// Longest time with --until-decided, as 90s, 30m or 2h; the block that runs is finished
+    #[arg(long, value_name = "TIME", requires = "until_decided")]
+    pub max_time: Option<String>,
+    /// Run the first variant once more in every block, under the name NAME.aa: an A/A control
+    #[arg(long)]
+    pub aa: bool,
     /// Print the plan, what would change and what is missing; run nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -143,7 +176,7 @@ pub struct RunArgs {
     /// Finish the newest unfinished plan
     #[arg(
         long,
-        conflicts_with_all = ["what", "exec", "runs", "warm_up", "variants", "label", "seed", "testbox", "dry_run", "yes"]
+        conflicts_with_all = ["what", "exec", "runs", "warm_up", "variants", "label", "seed", "testbox", "dry_run", "yes", "until_decided", "aa"]
     )]
     pub resume: bool,
 }
@@ -173,9 +206,69 @@ pub struct CompareArgs {
     /// Show only metrics that match (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub metric: Vec<String>,
-    /// Show every metric, also diagnostics that did not move
+    /// Show every metric, also diagnostics of which no change was shown
     #[arg(long)]
     pub all: bool,
+    /// Read values from FILE (`-` is standard input) instead of runs: lines
+    /// `metric,variant,value[,block]` below a header of these names
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["select", "recover", "across", "aa"])]
+    pub csv: Option<String>,
+    /// Which direction is good for the metrics of --csv
+    #[arg(long, value_enum, requires = "csv")]
+    pub better: Option<BetterWord>,
+    /// Change of a headline metric that is too small to matter, percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    pub margin: f64,
+    /// Ranks, spread and missing runs for every metric, not only for headline ones
+    #[arg(long)]
+    pub exact: bool,
+    /// Do not borrow variance from earlier runs of the same case on the same machine
+    #[arg(long)]
+    pub no_history: bool,
+    /// Exit with 1 when a headline metric regressed or new failures are real, with 4 when one is
+    /// unclear (a list, as `regression,unclear`)
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    pub fail_on: Vec<FailOn>,
+    /// Exit as `git bisect run` reads it: 0 good, 1 bad, 125 cannot tell
+    #[arg(long, conflicts_with = "fail_on")]
+    pub bisect_exit: bool,
+    /// Also say what the rule of lkp-tests would have said
+    #[arg(long)]
+    pub lkp_rule: bool,
+    /// Verdict, interval, adjusted p and runs beside the LKP block
+    #[arg(long)]
+    pub verdicts: bool,
+    /// How much of the regression from GOOD to BAD the variant FIXED takes back
+    #[arg(long, num_args = 3, value_names = ["GOOD", "BAD", "FIXED"])]
+    pub recover: Vec<String>,
+    /// One grid over machines instead of a table each
+    #[arg(long, value_name = "AXIS", value_enum, conflicts_with = "recover")]
+    pub across: Option<Across>,
+    /// How often A/A controls differ, over all plans on this index that have one
+    #[arg(long, conflicts_with_all = ["recover", "across"])]
+    pub aa: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BetterWord {
+    /// More is better
+    Higher,
+    /// Less is better
+    Lower,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// A headline metric regressed: exit status 1
+    Regression,
+    /// A headline metric is unclear: exit status 4
+    Unclear,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Across {
+    /// Variants by machines
+    Testbox,
 }
 
 #[derive(Debug, Args)]
@@ -212,6 +305,21 @@ pub struct ShowArgs {
 pub struct StatArgs {
     /// Files with one number per line (`-` is standard input), or a selection as in `compare`
     pub what: Vec<String>,
+    /// Metrics that match instead of the headline ones (repeatable)
+    #[arg(long, value_name = "GLOB")]
+    pub metric: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct NormalizeArgs {
+    /// Plans, runs, variants, testboxes, globs of case names [default: the newest plan]
+    pub select: Vec<String>,
+    /// The variant whose median is 0
+    #[arg(long, value_name = "VARIANT")]
+    pub zero: String,
+    /// The variant whose median is 1
+    #[arg(long, value_name = "VARIANT")]
+    pub one: String,
     /// Metrics that match instead of the headline ones (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub metric: Vec<String>,

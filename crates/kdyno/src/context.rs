@@ -14,12 +14,16 @@ use std::process::ExitCode;
 pub enum Status {
     /// It did what it should.
     Done,
+    /// A regression was found, and the caller wants to know by the exit status.
+    Regression,
     /// The command line or an input is wrong.
     BadUsage,
     /// A run failed.
     RunFailed,
-    /// Nothing can be told: everything was skipped.
+    /// Nothing can be told: everything was skipped, or is unclear and the caller wants to know.
     CannotTell,
+    /// `git bisect run` is to skip the commit.
+    BisectSkip,
     /// The user ended it.
     Interrupted,
 }
@@ -28,9 +32,11 @@ impl From<Status> for ExitCode {
     fn from(status: Status) -> Self {
         Self::from(match status {
             Status::Done => 0,
+            Status::Regression => 1,
             Status::BadUsage => 2,
             Status::RunFailed => 3,
             Status::CannotTell => 4,
+            Status::BisectSkip => 125,
             Status::Interrupted => 130,
         })
     }

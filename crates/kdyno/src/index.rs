@@ -7,10 +7,13 @@
 use crate::cli::{IndexArgs, IndexCommand};
 use crate::context::{Context, Status};
 use anyhow::Context as _;
+use kdyno_analyze::noise::{NoiseMemory, run_sets};
 use kdyno_analyze::row_of;
-use kdyno_model::{PlanId, RunRow};
+use kdyno_job::plan::Plan;
+use kdyno_model::{CaseId, PlanId, RunRow};
 use kdyno_rundir::{Home, PlanDir, RunDir, State};
 use kdyno_store::{Index, RunFilter, StoreError};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// `kdyno index rebuild`: a new file, whatever the old one is.
@@ -85,6 +88,9 @@ fn open_current(home: &Home, path: &Path, context: &mut Context) -> anyhow::Resu
 /// Takes in everything; only then the index says that it is filled.
 fn fill(index: &mut Index, home: &Home, context: &mut Context) -> anyhow::Result<usize> {
     let taken = take_in(index, home, context, |_| true)?;
+    for plan in home.plans()?.entries.iter().filter(|p| p.is_finished()) {
+        remember_noise(index, plan.id)?;
+    }
     index.mark_filled()?;
     Ok(taken)
 }
@@ -96,6 +102,47 @@ pub fn rows_of_plan(plan: PlanId, context: &mut Context) -> anyhow::Result<Vec<R
         ..RunFilter::default()
     };
     ask(context, |index| Ok(index.runs_select(&filter)?))
+}
+
+/// Run sets of a case and machine that a comparison borrows from, the newest ones.
+const MOST_RUN_SETS: u32 = 200;
+
+/// What is remembered of how much the metrics of these runs vary, without the runs' own plans.
+pub fn noise_memory(context: &mut Context, rows: &[RunRow]) -> anyhow::Result<NoiseMemory> {
+    let places = rows.iter().map(|row| (row.testbox.as_str(), &row.case.id));
+    let plans: BTreeSet<PlanId> = rows.iter().map(|row| row.plan).collect();
+    noise_of(places.collect(), plans.into_iter().collect(), context)
+}
+
+/// The same for the cases of a plan that may have no run yet.
+pub fn noise_of_plan(plan: &Plan, context: &mut Context) -> anyhow::Result<NoiseMemory> {
+    let cases = plan.cases.keys().map(|case| (plan.testbox.as_str(), case));
+    noise_of(cases.collect(), vec![plan.id], context)
+}
+
+fn noise_of(
+    places: BTreeSet<(&str, &CaseId)>,
+    not_of: Vec<PlanId>,
+    context: &mut Context,
+) -> anyhow::Result<NoiseMemory> {
+    ask(context, |index| {
+        let mut sets = Vec::new();
+        for (testbox, case) in &places {
+            sets.extend(index.run_sets_select(testbox, case, &not_of, MOST_RUN_SETS)?);
+        }
+        Ok(NoiseMemory::new(sets))
+    })
+}
+
+/// Remembers how much the metrics of a finished plan varied. Plans that never finished are not
+/// remembered: their blocks may be cut.
+pub fn remember_noise(index: &mut Index, plan: PlanId) -> anyhow::Result<()> {
+    let filter = RunFilter {
+        plans: vec![plan],
+        ..RunFilter::default()
+    };
+    let sets = run_sets(&index.runs_select(&filter)?);
+    Ok(index.run_sets_replace(plan, &sets)?)
 }
 
 /// The same from the run directories, for when there is no index.

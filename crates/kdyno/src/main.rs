@@ -10,6 +10,7 @@ mod context;
 mod generate;
 mod index;
 mod list;
+mod normalize;
 mod restore;
 mod run;
 mod show;
@@ -67,6 +68,7 @@ fn command_line() -> ExitCode {
         cli::Command::List(args) => list::command(&args, &mut context),
         cli::Command::Show(args) => show::command(&args, &mut context),
         cli::Command::Stat(args) => stat::command(&args, &mut context),
+        cli::Command::Normalize(args) => normalize::command(&args, &mut context),
         cli::Command::Index(args) => index::command(&args, &mut context),
         cli::Command::Restore => restore::command(&mut context),
         cli::Command::Completions { shell } => generate::completions(shell, &mut context),

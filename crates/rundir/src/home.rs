@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 const PLANS: &str = "plans";
 const PLAN: &str = "plan.json";
 const JOB: &str = "job.yaml";
+const DECISION: &str = "decision.json";
 const FINISHED: &str = "finished";
 const RUNS: &str = "runs";
 
@@ -170,6 +171,33 @@ impl PlanDir {
             .collect();
         entries.sort_by_key(|run| run.id);
         Ok(Listing { entries, notes })
+    }
+
+    /// Opens one of its runs.
+    ///
+    /// # Errors
+    /// As [`RunReader::open`].
+    pub fn run(&self, id: RunId) -> Result<RunReader, RundirError> {
+        RunReader::open(&self.path.join(RUNS).join(id.to_string()))
+    }
+
+    /// Keeps how the plan was decided (JSON), in place of what was kept before.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_decision(&self, bytes: &[u8]) -> Result<(), RundirError> {
+        let path = self.path.join(DECISION);
+        let unfinished = self.path.join(format!("{DECISION}.tmp"));
+        fs::remove_file(&unfinished)
+            .or_else(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => Ok(()),
+                _ => Err(error),
+            })
+            .map_err(RundirError::io("remove", &unfinished))?;
+        disk::create(&unfinished, bytes)?;
+        disk::sync(&unfinished)?;
+        disk::rename(&unfinished, &path)?;
+        disk::sync(&self.path)
     }
 
     /// Begins a run: its directory is there, incomplete, until the writer seals it. `trial` has

@@ -5,12 +5,14 @@
 //! empty. A failure is a line too, without a role: its mean is the share of failed runs in
 //! percent.
 
+use super::words::reasons_text;
 use crate::comparison::{CaseTable, Cell, Column, Comparison, FailureCell, FailureRow, Row};
 use crate::number::exact;
 use kdyno_model::{Better, Role};
+use kdyno_stats::judge::{Effect, Scale};
 use kdyno_stats::{Change, change::failure_percent};
 
-const FIELDS: usize = 16;
+const FIELDS: usize = 25;
 const HEADER: [&str; FIELDS] = [
     "case",
     "case_id",
@@ -27,6 +29,15 @@ const HEADER: [&str; FIELDS] = [
     "stddev",
     "change",
     "change_kind",
+    "estimate",
+    "low",
+    "high",
+    "scale",
+    "p",
+    "adjusted_p",
+    "verdict",
+    "reasons",
+    "method",
     "values",
 ];
 
@@ -57,6 +68,17 @@ fn metric_fields(table: &CaseTable, row: &Row, column: &Column, cell: &Cell) -> 
         Some(Change::Absolute(difference)) => (exact(difference), "absolute"),
         None => (String::new(), ""),
     };
+    let [
+        estimate,
+        low,
+        high,
+        scale,
+        p,
+        adjusted,
+        verdict,
+        reasons,
+        method,
+    ] = judged_fields(cell);
     let values: Vec<String> = cell.values().into_iter().map(exact).collect();
     [
         table.case.name(),
@@ -68,14 +90,51 @@ fn metric_fields(table: &CaseTable, row: &Row, column: &Column, cell: &Cell) -> 
         role_word(row.role).to_owned(),
         column.name.to_string(),
         cell.n().to_string(),
-        known(cell.boots().len()),
+        known(cell.boots),
         exact(cell.summary.mean),
         exact(cell.summary.median),
         cell.summary.sample_sd.map(exact).unwrap_or_default(),
         change,
         kind.to_owned(),
+        estimate,
+        low,
+        high,
+        scale,
+        p,
+        adjusted,
+        verdict,
+        reasons,
+        method,
         values.join(" "),
     ]
+}
+
+/// Estimate and interval as they are shown, p-values, verdict, reasons, method.
+fn judged_fields(cell: &Cell) -> [String; 9] {
+    let Some(judged) = &cell.judged else {
+        return Default::default();
+    };
+    let effect = judged.effect.as_ref();
+    let number = |value: Option<f64>| value.map(exact).unwrap_or_default();
+    [
+        number(effect.map(Effect::shown)),
+        number(judged.interval.map(|(low, _)| low)),
+        number(judged.interval.map(|(_, high)| high)),
+        effect.map_or("", |e| scale_word(e.scale)).to_owned(),
+        number(effect.and_then(|effect| effect.p)),
+        number(judged.adjusted_p),
+        judged.judgement.verdict.word().to_owned(),
+        reasons_text(&judged.judgement.reasons),
+        effect.map_or("", |e| e.method.word()).to_owned(),
+    ]
+}
+
+pub(super) fn scale_word(scale: Scale) -> &'static str {
+    match scale {
+        Scale::Ratio => "percent",
+        Scale::Points => "points",
+        Scale::Difference => "difference",
+    }
 }
 
 fn failure_fields(
@@ -85,6 +144,7 @@ fn failure_fields(
     cell: &FailureCell,
 ) -> [String; FIELDS] {
     let difference = cell.difference.map(exact).unwrap_or_default();
+    let judged = cell.judged.as_ref();
     let kind = if difference.is_empty() {
         ""
     } else {
@@ -108,6 +168,23 @@ fn failure_fields(
         String::new(),
         difference,
         kind.to_owned(),
+        String::new(),
+        judged
+            .and_then(|j| j.interval)
+            .map(|(low, _)| exact(low))
+            .unwrap_or_default(),
+        judged
+            .and_then(|j| j.interval)
+            .map(|(_, high)| exact(high))
+            .unwrap_or_default(),
+        judged.map_or("", |_| scale_word(Scale::Points)).to_owned(),
+        String::new(),
+        judged.and_then(|j| j.p).map(exact).unwrap_or_default(),
+        judged.map_or("", |j| j.judgement.verdict.word()).to_owned(),
+        judged
+            .map(|j| reasons_text(&j.judgement.reasons))
+            .unwrap_or_default(),
+        judged.map_or("", |_| "boschloo").to_owned(),
         String::new(),
     ]
 }

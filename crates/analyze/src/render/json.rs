@@ -3,9 +3,13 @@
 //! The shape is written out here and not derived from the data types, so that an inner change
 //! cannot silently alter what others read. A number that is missing is `null`.
 
-use super::csv::{better_word, role_word};
-use crate::comparison::{CaseTable, Cell, Column, Comparison, Counts, FailureRow, Row};
+use super::csv::{better_word, role_word, scale_word};
+use crate::comparison::{
+    CaseTable, Cell, Column, Comparison, Counts, FailureRow, Judged, Replicate, Row,
+};
+use crate::noise::History;
 use kdyno_stats::Change;
+use kdyno_stats::judge::{Known, Opinion, Reason};
 use serde_json::{Value, json};
 
 /// Raised when a reader of an older form would misread a newer one.
@@ -63,6 +67,12 @@ fn failure(row: &FailureRow, columns: &[Column]) -> Value {
             "failed": cell.failed,
             "runs": cell.runs,
             "difference": cell.difference,
+            "judged": cell.judged.as_ref().map(|judged| json!({
+                "p": judged.p,
+                "interval": judged.interval.map(|(low, high)| [low, high]),
+                "verdict": judged.judgement.verdict.word(),
+                "reasons": reasons(&judged.judgement.reasons),
+            })),
         })
     });
     json!({ "outcome": row.name, "cells": cells.collect::<Vec<_>>() })
@@ -92,7 +102,7 @@ fn figures(cell: &Cell, column: &Column) -> Value {
     json!({
         "variant": column.name,
         "n": cell.n(),
-        "boots": known(cell.boots().len()),
+        "boots": known(cell.boots),
         "mean": cell.summary.mean,
         "median": cell.summary.median,
         "min": cell.summary.min,
@@ -100,6 +110,70 @@ fn figures(cell: &Cell, column: &Column) -> Value {
         "stddev": cell.summary.sample_sd,
         "change": change,
         "moved": cell.moved,
+        "judged": cell.judged.as_deref().map(judged),
         "values": cell.values(),
     })
+}
+
+fn judged(judged: &Judged) -> Value {
+    let effect = judged.effect.as_ref().map(|effect| {
+        json!({
+            "estimate": finite(effect.shown()),
+            "scale": scale_word(effect.scale),
+            "method": effect.method.word(),
+            "n": [effect.n.0, effect.n.1],
+            "log_or_difference": effect.difference.estimate,
+            "standard_error": effect.difference.se,
+            "df": finite(effect.difference.df),
+            "p": effect.p,
+            "prior": effect.known.map(prior),
+        })
+    });
+    json!({
+        "verdict": judged.judgement.verdict.word(),
+        "reasons": reasons(&judged.judgement.reasons),
+        "effect": effect,
+        "interval": judged.interval.map(|(low, high)| [low, high]),
+        "level": judged.level,
+        "adjusted_p": judged.adjusted_p,
+        "replicate": match judged.replicate {
+            Replicate::Run => "run",
+            Replicate::Boot => "boot",
+        },
+        "smallest_visible": judged.smallest_visible,
+        "ranks": judged.opinion.as_ref().map(ranks),
+        "history": judged.history.as_ref().map(history),
+        "lkp_rule": judged.lkp_rule,
+    })
+}
+
+fn reasons(reasons: &[Reason]) -> Vec<String> {
+    reasons.iter().map(ToString::to_string).collect()
+}
+
+fn prior(known: Known) -> Value {
+    let source = match known {
+        Known::History(_) => "history",
+        Known::Family(_) => "family",
+    };
+    let prior = known.prior();
+    json!({ "source": source, "df": finite(prior.df), "variance": prior.variance })
+}
+
+fn ranks(opinion: &Opinion) -> Value {
+    json!({
+        "p": opinion.p,
+        "smallest_p": opinion.smallest_p,
+        "shift": opinion.shift,
+        "shift_interval": [opinion.shift_interval.0, opinion.shift_interval.1],
+        "spread_p": opinion.spread.as_ref().map(|spread| spread.p),
+    })
+}
+
+fn history(history: &History) -> Value {
+    json!({ "run_sets": history.sets, "runs": history.runs, "boots": history.boots })
+}
+
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
 }

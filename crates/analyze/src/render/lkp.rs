@@ -1,7 +1,7 @@
 //! The comparison table of kernel test robot mails, to the column.
 //!
 //! People and scripts read this form, so it holds nothing of our own but notes behind the last
-//! block. Failures are set against each column's own number of runs. Counts of runs, boots and
+//! block and, where asked for, verdicts right of the metrics' names. Failures are set against each column's own number of runs. Counts of runs, boots and
 //! medians are in the other forms.
 
 #[cfg(test)]
@@ -9,6 +9,7 @@ mod corpus_tests;
 
 use super::PERCENT_CHANGE;
 use super::figure::{amount_text, cut, mean_and_spread, printable, spread_text, value_text};
+use super::words::{interval_text, p_text, verdict_text};
 use crate::comparison::{CaseTable, Cell, Column, Comparison, FailureCell, Row};
 use kdyno_stats::Change;
 use std::fmt::Write;
@@ -23,11 +24,16 @@ const SEPARATOR: usize = 99;
 pub struct LkpOptions<'a> {
     /// What the columns are: `variant`, or `commit` when they are commits.
     pub axis: &'a str,
+    /// Whether verdict, interval, adjusted p and number of runs stand beside each metric.
+    pub verdicts: bool,
 }
 
 impl Default for LkpOptions<'_> {
     fn default() -> Self {
-        Self { axis: "variant" }
+        Self {
+            axis: "variant",
+            verdicts: false,
+        }
     }
 }
 
@@ -45,7 +51,7 @@ pub fn render(comparison: &Comparison, options: &LkpOptions<'_>) -> String {
         let (table, columns) = present(table, &comparison.columns);
         out.push_str(&parameters(&table));
         out.push_str(&axis(options, &columns));
-        out.push_str(&block(&table, &columns));
+        out.push_str(&block(&table, &columns, options));
     }
     out.push_str(&notes(comparison));
     out
@@ -104,7 +110,7 @@ pub(super) fn axis(options: &LkpOptions<'_>, columns: &[Column]) -> String {
     out
 }
 
-fn block(table: &CaseTable, columns: &[Column]) -> String {
+fn block(table: &CaseTable, columns: &[Column], options: &LkpOptions<'_>) -> String {
     let mut out = titles(columns);
     let later = columns.len().saturating_sub(1);
     if !table.failures.is_empty() {
@@ -136,9 +142,38 @@ fn block(table: &CaseTable, columns: &[Column]) -> String {
             later,
         ));
     }
+    let names = table.rows().map(|row| row.metric.as_str().len());
+    let width = names.max().unwrap_or(0);
     for row in table.rows() {
-        out.push_str(&metric_row(row));
+        let beside = if options.verdicts {
+            beside(row, width)
+        } else {
+            String::new()
+        };
+        out.push_str(&metric_row(row, &beside));
     }
+    out
+}
+
+/// Verdict, interval, adjusted p and runs of each later column, behind a name as wide as `width`.
+fn beside(row: &Row, width: usize) -> String {
+    let mut out = " ".repeat(width.saturating_sub(row.metric.as_str().len()));
+    let base = row.base().map_or(0, Cell::n);
+    for cell in row.cells.iter().skip(1) {
+        let judged = cell.as_ref().and_then(|c| Some((c, c.judged.as_deref()?)));
+        let _ = match judged {
+            Some((cell, judged)) => write!(
+                out,
+                "  {:<24}{:>16}  q {:<6} n {base}/{:<4}",
+                verdict_text(judged),
+                interval_text(judged).trim_end(),
+                p_text(judged.adjusted_p),
+                cell.n()
+            ),
+            None => write!(out, "{:60}", ""),
+        };
+    }
+    out.truncate(out.trim_end().len());
     out
 }
 
@@ -157,7 +192,7 @@ fn line(first: &str, later: &str, times: usize) -> String {
     format!("{first}{}\n", later.repeat(times))
 }
 
-fn metric_row(row: &Row) -> String {
+fn metric_row(row: &Row, beside: &str) -> String {
     let cells = row
         .cells
         .iter()
@@ -166,7 +201,7 @@ fn metric_row(row: &Row) -> String {
         .cells
         .iter()
         .map(|cell| change_cell(change_of(cell.as_ref())));
-    data_row(cells, changes, row.metric.as_str())
+    data_row(cells, changes, &format!("{}{beside}", row.metric))
 }
 
 fn change_of(cell: Option<&Cell>) -> Option<Change> {

@@ -58,17 +58,20 @@ pub fn stat(sets: &[(&str, &[f64])]) -> Result<String, StatError> {
     Ok(legend + &rows)
 }
 
+/// The titles of [`figures`].
+pub(super) const FIGURE_TITLES: &str =
+    "           Min           Max        Median           Avg        Stddev";
+
 fn heading() -> String {
-    let mut out = "    N".to_owned();
-    for title in ["Min", "Max", "Median", "Avg", "Stddev"] {
-        let _ = write!(out, " {title:>WIDTH$}");
-    }
-    out.push('\n');
-    out
+    format!("    N{FIGURE_TITLES}\n")
 }
 
 fn row(symbol: char, summary: &Summary) -> String {
-    let mut out = format!("{symbol} {:>3}", summary.n);
+    format!("{symbol} {:>3}{}\n", summary.n, figures(summary))
+}
+
+/// Range, upper median, mean and sample deviation, each 13 wide behind a blank.
+pub(super) fn figures(summary: &Summary) -> String {
     let figures = [
         Some(summary.min),
         Some(summary.max),
@@ -76,10 +79,10 @@ fn row(symbol: char, summary: &Summary) -> String {
         Some(summary.mean),
         summary.sample_sd,
     ];
+    let mut out = String::new();
     for figure in figures {
         let text = figure.map_or_else(|| "-".to_owned(), |value| general(value, DIGITS));
         let _ = write!(out, " {text:>WIDTH$}");
     }
-    out.push('\n');
     out
 }

@@ -3,14 +3,17 @@
 //! A renderer only lays out what [`crate::Comparison`] holds. Widths depend on the content and
 //! never on a terminal, so that a table looks the same in a mail, a log and a test.
 
+pub mod across;
 pub mod csv;
 mod figure;
 pub mod json;
 pub mod lkp;
 pub mod lkp_cases;
 pub mod ministat;
+pub mod normalize;
 mod sentence;
 pub mod text;
+mod words;
 
 /// Heading of every column of changes; the formula is
 /// [`kdyno_stats::change::percent_change`].

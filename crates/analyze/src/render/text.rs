@@ -2,18 +2,21 @@
 //!
 //! More than two columns are shown as pairs with the first, so that lines stay short whatever
 //! the number of variants. Names of metrics are never cut; long names of variants are, and stand
-//! whole in CSV and JSON. No verdict is claimed.
+//! whole in CSV and JSON. What stands behind the figures is estimate, interval, verdict and
+//! adjusted p of each change.
 
-use super::PERCENT_CHANGE;
+use super::CHANGE;
 use super::figure::{cut, mean_and_spread, printable, shortened, spread_text, value_text};
 use super::sentence::{boots, sentence};
+use super::words::{change_text, interval_text, p_text, reason_words, verdict_text};
 use crate::compare::runs;
 use crate::comparison::{
     CaseTable, Cell, Column, Comparison, Counts, FailureRow, Group, GroupKind, Row,
 };
-use crate::number::{general, general_signed};
+use crate::noise::History;
+use crate::number::general;
 use kdyno_model::Better;
-use kdyno_stats::Change;
+use kdyno_stats::judge::Verdict;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -22,18 +25,27 @@ use std::fmt::Write;
 const PROSE_WIDTH: usize = 90;
 const CELL_WIDTH: usize = 20;
 const CHANGE_WIDTH: usize = 9;
+const INTERVAL_WIDTH: usize = 18;
+const VERDICT_WIDTH: usize = 24;
 /// Metrics named in a note before the rest is only counted.
 const NAMED: usize = 3;
 
+/// What the caller wants beside the usual.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TextOptions {
+    /// A column with what lkp-tests would have said.
+    pub lkp_rule: bool,
+}
+
 /// All tables, each with heading, sentences, figures and notes.
 #[must_use]
-pub fn render(comparison: &Comparison) -> String {
+pub fn render(comparison: &Comparison, options: &TextOptions) -> String {
     let mut out = String::new();
     for (place, table) in comparison.tables.iter().enumerate() {
         if place > 0 {
             out.push('\n');
         }
-        out.push_str(&section(table, &comparison.columns));
+        out.push_str(&section(table, &comparison.columns, options));
     }
     if comparison.tables.is_empty() {
         out.push_str("no run to compare\n");
@@ -64,7 +76,7 @@ fn later_columns(table: &CaseTable) -> Vec<usize> {
         .collect()
 }
 
-fn section(table: &CaseTable, columns: &[Column]) -> String {
+fn section(table: &CaseTable, columns: &[Column], options: &TextOptions) -> String {
     let mut out = heading(table, columns);
     out.push_str(&after_blank_line(&prose(table, columns)));
     if table.rows().next().is_some() {
@@ -77,29 +89,108 @@ fn section(table: &CaseTable, columns: &[Column]) -> String {
         }
         for pair in pairs {
             out.push('\n');
-            out.push_str(&figures(table, columns, &pair));
+            out.push_str(&figures(table, columns, &pair, options));
         }
     }
     out.push_str(&hidden(table.hidden));
     out.push_str(&notes(table, columns));
+    out.push_str(&after_blank_line(&grounds(table, columns)));
     out
 }
 
+/// What the verdicts rest on beside the runs of the table.
+fn grounds(table: &CaseTable, columns: &[Column]) -> String {
+    let mut out = String::new();
+    let name = |place: usize| {
+        columns
+            .get(place)
+            .map_or(String::new(), |c| shortened(c.name.as_str()))
+    };
+    for (place, design) in table.designs.iter().enumerate() {
+        if design.as_ref().is_some_and(|design| !design.in_turn) {
+            out.push_str(&wrapped(&format!(
+                "note: {} and {} were not run in turn: slow drift would look like a change",
+                name(0),
+                name(place)
+            )));
+        }
+    }
+    if let Some((row, history)) = first_history(table) {
+        out.push_str(&wrapped(&format!(
+            "noise memory: {} earlier run set{} ({}) tell how much {} varies; --no-history \
+             leaves them out",
+            history.sets,
+            if history.sets == 1 { "" } else { "s" },
+            runs(history.runs),
+            row.metric
+        )));
+    }
+    for control in &table.controls {
+        let share = |(differing, tested): (u64, u64)| format!("{differing} of {tested}");
+        out.push_str(&wrapped(&format!(
+            "A/A control {}: {} headline and {} other metrics differ at p <= 0.05; by chance \
+             5 % do",
+            name(control.column),
+            share(control.headline),
+            share(control.other)
+        )));
+    }
+    out
+}
+
+/// The first row that borrowed from its history, headline metrics first.
+fn first_history(table: &CaseTable) -> Option<(&Row, &History)> {
+    table.rows().find_map(|row| {
+        let judged = row
+            .cells
+            .iter()
+            .flatten()
+            .filter_map(|c| c.judged.as_deref());
+        let history = judged
+            .into_iter()
+            .find_map(|judged| judged.history.as_ref())?;
+        Some((row, history))
+    })
+}
+
+/// Sentences up to which every headline metric has one; beyond, only changes do.
+const ALL_SENTENCES: usize = 40;
+/// Sentences beyond which the rest is only counted.
+const MOST_SENTENCES: usize = 20;
+
 /// What the headline metrics say, then what failed.
 fn prose(table: &CaseTable, columns: &[Column]) -> String {
+    let is_control = |place: &usize| columns.get(*place).is_some_and(|c| c.control);
+    let places: Vec<usize> = later_columns(table)
+        .into_iter()
+        .filter(|place| !is_control(place))
+        .collect();
     let is_headline = |group: &&Group| group.kind == GroupKind::Headline;
-    let headline = table
-        .groups
-        .iter()
-        .filter(is_headline)
-        .flat_map(|group| &group.rows);
+    let headline = table.groups.iter().filter(is_headline);
+    let said: Vec<(&Row, usize)> = headline
+        .flat_map(|group| &group.rows)
+        .flat_map(|row| places.iter().map(move |place| (row, *place)))
+        .collect();
+    let changed = |(row, place): &(&Row, usize)| {
+        let verdict = row.cell(*place).and_then(Cell::verdict);
+        verdict.is_some_and(Verdict::is_change)
+    };
     let mut out = String::new();
-    for row in headline {
-        for place in later_columns(table) {
-            if let Some(sentence) = sentence(row, columns, place) {
-                out.push_str(&wrapped(&sentence));
-            }
+    if said.len() <= ALL_SENTENCES {
+        for (row, place) in said {
+            out.extend(sentence(row, columns, place).map(|text| wrapped(&text)));
         }
+    } else {
+        let changes: Vec<(&Row, usize)> = said.iter().copied().filter(changed).collect();
+        for (row, place) in changes.iter().take(MOST_SENTENCES) {
+            out.extend(sentence(row, columns, *place).map(|text| wrapped(&text)));
+        }
+        let _ = writeln!(
+            out,
+            "{} of {} headline figures changed",
+            changes.len(),
+            said.len()
+        );
     }
     for row in &table.failures {
         out.push_str(&wrapped(&failure(row, columns)));
@@ -124,7 +215,7 @@ fn heading(table: &CaseTable, columns: &[Column]) -> String {
     let widths = names.iter().map(|name| name.chars().count());
     let width = widths.max().unwrap_or(0);
     for ((column, name), counts) in columns.iter().zip(&names).zip(&table.counts) {
-        let _ = write!(out, "  {name:<width$}  {}", counted(counts));
+        let _ = write!(out, "  {name:<width$}  {}", counted(table, counts));
         if let Some(description) = &column.description {
             let _ = write!(out, "  {}", printable(description));
         }
@@ -133,9 +224,9 @@ fn heading(table: &CaseTable, columns: &[Column]) -> String {
     out
 }
 
-fn counted(counts: &Counts) -> String {
+fn counted(table: &CaseTable, counts: &Counts) -> String {
     let mut text = runs(counts.runs);
-    if counts.runs > 0 {
+    if counts.runs > 0 && !table.is_of_values() {
         let _ = write!(text, ", {}", boots(counts.boots.len()));
     }
     match counts.warm_ups {
@@ -156,9 +247,21 @@ fn failure(row: &FailureRow, columns: &[Column]) -> String {
         .map(|(cell, column)| {
             let name = shortened(column.name.as_str());
             let share = format!("{name} {} of {}", cell.failed, runs_of(cell.runs));
-            match cell.difference {
-                Some(points) => format!("{share} ({points:+.0} percentage points)"),
-                None => share,
+            match (cell.difference, &cell.judged) {
+                (Some(points), Some(judged)) => {
+                    let interval = judged
+                        .interval
+                        .map(|(low, high)| format!(", {low:+.0}..{high:+.0}"));
+                    let reasons = &judged.judgement.reasons;
+                    let why = reasons.iter().map(|r| format!(", {}", reason_words(*r)));
+                    format!(
+                        "{share} ({points:+.0} percentage points{}; {}{})",
+                        interval.unwrap_or_default(),
+                        judged.judgement.verdict.word(),
+                        why.collect::<String>()
+                    )
+                }
+                _ => share,
             }
         })
         .collect();
@@ -170,18 +273,34 @@ fn runs_of(n: u64) -> String {
 }
 
 /// The lines of figures for the columns at `places`.
-fn figures(table: &CaseTable, columns: &[Column], places: &[usize]) -> String {
+fn figures(
+    table: &CaseTable,
+    columns: &[Column],
+    places: &[usize],
+    options: &TextOptions,
+) -> String {
     let (mut names, mut titles) = (String::new(), String::new());
     for (position, place) in places.iter().enumerate() {
         if position > 0 {
             let _ = write!(names, " {:CHANGE_WIDTH$}", "");
-            let _ = write!(titles, " {PERCENT_CHANGE:>CHANGE_WIDTH$}");
+            let _ = write!(titles, " {CHANGE:>CHANGE_WIDTH$}");
         }
         let name = columns
             .get(*place)
             .map_or("", |column| column.name.as_str());
         let _ = write!(names, "{:>CELL_WIDTH$}", cut(name, CELL_WIDTH - 1));
         let _ = write!(titles, "{:>10}{:>6}{:>4}", "mean", "%sd", "n");
+    }
+    if places.len() > 1 {
+        let interval = interval_title(table, places);
+        let _ = write!(
+            titles,
+            " {interval:>INTERVAL_WIDTH$}  {:<VERDICT_WIDTH$}{:>6}",
+            "verdict", "q"
+        );
+        if options.lkp_rule {
+            titles.push_str("  LKP    ");
+        }
     }
     let mut out = format!("{names}\n{titles}  metric\n");
     let mut in_diagnostics = false;
@@ -191,25 +310,40 @@ fn figures(table: &CaseTable, columns: &[Column], places: &[usize]) -> String {
             out.push('\n');
         }
         for row in &group.rows {
-            out.push_str(&figure_line(row, places));
+            out.push_str(&figure_line(row, places, options));
         }
     }
     out
 }
 
-fn figure_line(row: &Row, places: &[usize]) -> String {
+/// With how much certainty the intervals of these columns hold.
+fn interval_title(table: &CaseTable, places: &[usize]) -> String {
+    let cells = table
+        .rows()
+        .flat_map(|row| places.iter().skip(1).filter_map(|place| row.cell(*place)));
+    let level = cells
+        .filter_map(|cell| cell.judged.as_ref())
+        .map(|judged| judged.level)
+        .next();
+    level.map_or_else(
+        || "interval".to_owned(),
+        |level| format!("{}% interval", general(100.0 * level, 3)),
+    )
+}
+
+fn figure_line(row: &Row, places: &[usize], options: &TextOptions) -> String {
     let mut out = String::new();
+    let mut verdict = String::new();
     for (position, place) in places.iter().enumerate() {
-        let cell = row.cells.get(*place).and_then(Option::as_ref);
+        let cell = row.cell(*place);
         if position > 0 {
-            let change = cell
-                .and_then(|cell| cell.change)
-                .map(change_text)
-                .unwrap_or_default();
+            let change = cell.map(change_text).unwrap_or_default();
             let _ = write!(out, " {change:>CHANGE_WIDTH$}");
+            verdict = verdict_columns(cell, options);
         }
         out.push_str(&cell.map_or_else(|| format!("{:>10}{:10}", "-", ""), figure));
     }
+    out.push_str(&verdict);
     let direction = match row.better {
         Better::Higher => "higher is better",
         Better::Lower => "lower is better",
@@ -223,6 +357,28 @@ fn figure_line(row: &Row, places: &[usize]) -> String {
     format!("{}\n", out.trim_end())
 }
 
+/// Interval, verdict and adjusted p of a cell.
+fn verdict_columns(cell: Option<&Cell>, options: &TextOptions) -> String {
+    let judged = cell.and_then(|cell| cell.judged.as_deref());
+    let (interval, verdict, p) = judged.map_or_else(Default::default, |judged| {
+        (
+            interval_text(judged),
+            verdict_text(judged),
+            p_text(judged.adjusted_p),
+        )
+    });
+    let mut out = format!(" {interval:>INTERVAL_WIDTH$}  {verdict:<VERDICT_WIDTH$}{p:>6}");
+    if options.lkp_rule {
+        let said = if judged.is_some_and(|judged| judged.lkp_rule) {
+            "changed"
+        } else {
+            "-"
+        };
+        let _ = write!(out, "  {said:<7}");
+    }
+    out
+}
+
 fn figure(cell: &Cell) -> String {
     let (mean, spread) = mean_and_spread(cell);
     let value = if mean != 0.0 && mean.abs() < 1.0 {
@@ -232,21 +388,6 @@ fn figure(cell: &Cell) -> String {
     };
     let spread = spread_text(spread.map(f64::abs));
     format!("{value:>10}{spread}{:>4}", cell.n())
-}
-
-/// A change with its percent sign; a difference has a blank in its place.
-fn change_text(change: Change) -> String {
-    let amount = change.amount();
-    let small = matches!(change, Change::Absolute(_)) && amount != 0.0 && amount.abs() < 1.0;
-    let text = if small || amount.abs() >= 100_000.0 {
-        general_signed(amount, 2)
-    } else {
-        format!("{amount:+.1}")
-    };
-    match change {
-        Change::Percent(_) => format!("{text}%"),
-        Change::Absolute(_) => format!("{text} "),
-    }
 }
 
 /// Notes of the table, then those of its rows by what they say.

@@ -1,5 +1,5 @@
 use crate::fixture::{LATENCY, THROUGHPUT, case, interleaved, run, small_plan, with};
-use kdyno_analyze::comparison::{Comparison, GroupKind, Observation, Row};
+use kdyno_analyze::comparison::{Comparison, GroupKind, Row};
 use kdyno_analyze::{CompareOptions, Diagnostics, MetricGlobs, compare};
 use kdyno_model::{BootId, ClockKind, Outcome, PlanId, RunRow};
 use kdyno_stats::Change;
@@ -289,25 +289,32 @@ fn each_value_knows_its_run_boot_and_place_in_the_plan() {
     let cell = row(&comparison, "scan.throughput").cells[1]
         .clone()
         .expect("cell");
-    let expected: Vec<Observation> = [(&runs[1], 5.0), (&runs[3], 6.0), (&runs[4], 7.0)]
-        .map(|(run, value)| Observation {
-            value,
-            run: run.run_id,
-            boot: run.boot_id.clone(),
-            plan: run.plan,
-            block: run.block,
-            order: run.index,
-            start_unix_ns: run.start_unix_ns,
-        })
-        .to_vec();
-    assert_eq!(cell.observations, expected);
+    let table = &comparison.tables[0];
     let places: Vec<_> = cell
         .observations
         .iter()
-        .map(|o| (o.block, o.order))
+        .map(|o| {
+            let place = &table.runs[o.run as usize];
+            (o.value, place.run, place.plan, place.block, place.order)
+        })
         .collect();
-    assert_eq!(places, [(0, 1), (1, 3), (0, 0)]);
-    assert_eq!((cell.n(), cell.boots().len()), (3, 1));
+    let expected = [(&runs[1], 5.0), (&runs[3], 6.0), (&runs[4], 7.0)]
+        .map(|(run, value)| (value, run.run_id, run.plan, run.block, run.index));
+    assert_eq!(places, expected);
+    let boots: Vec<_> = cell
+        .observations
+        .iter()
+        .map(|o| table.runs[o.run as usize].boot.clone())
+        .collect();
+    assert_eq!(
+        boots,
+        [
+            Some(BootId::from("boot-1")),
+            None,
+            Some(BootId::from("boot-1"))
+        ]
+    );
+    assert_eq!((cell.n(), cell.boots), (3, 1));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use crate::fixture::{IDLE, LATENCY, THROUGHPUT, case, interleaved, run, small_plan, with};
 use kdyno_analyze::comparison::Comparison;
 use kdyno_analyze::render::lkp::LkpOptions;
+use kdyno_analyze::render::text::TextOptions;
 use kdyno_analyze::render::{csv, json, lkp, lkp_cases, text};
 use kdyno_analyze::{CompareOptions, compare};
 use kdyno_model::{Outcome, PlanId, RunRow, VariantName};
@@ -101,7 +102,10 @@ fn with_notes() -> Comparison {
 #[test]
 fn notes_are_printed_everywhere() {
     let comparison = with_notes();
-    check("text-notes.txt", &text::render(&comparison));
+    check(
+        "text-notes.txt",
+        &text::render(&comparison, &TextOptions::default()),
+    );
     check(
         "lkp-notes.txt",
         &lkp::render(&comparison, &LkpOptions::default()),
@@ -121,7 +125,10 @@ fn lkp_blocks() {
         "lkp-two-variants.txt",
         &lkp::render(&two_variants(), &variants),
     );
-    let commits = LkpOptions { axis: "commit" };
+    let commits = LkpOptions {
+        axis: "commit",
+        verdicts: false,
+    };
     check(
         "lkp-three-commits.txt",
         &lkp::render(&three_commits(), &commits),
@@ -130,7 +137,10 @@ fn lkp_blocks() {
 
 #[test]
 fn lkp_case_rows() {
-    let commits = LkpOptions { axis: "commit" };
+    let commits = LkpOptions {
+        axis: "commit",
+        verdicts: false,
+    };
     check(
         "lkp-cases-three-commits.txt",
         &lkp_cases::render(&three_commits(), &commits),
@@ -139,10 +149,22 @@ fn lkp_case_rows() {
 
 #[test]
 fn text_tables() {
-    check("text-two-variants.txt", &text::render(&two_variants()));
-    check("text-three-commits.txt", &text::render(&three_commits()));
-    check("text-one-variant.txt", &text::render(&one_variant()));
-    check("text-nothing.txt", &text::render(&Comparison::default()));
+    check(
+        "text-two-variants.txt",
+        &text::render(&two_variants(), &TextOptions::default()),
+    );
+    check(
+        "text-three-commits.txt",
+        &text::render(&three_commits(), &TextOptions::default()),
+    );
+    check(
+        "text-one-variant.txt",
+        &text::render(&one_variant(), &TextOptions::default()),
+    );
+    check(
+        "text-nothing.txt",
+        &text::render(&Comparison::default(), &TextOptions::default()),
+    );
 }
 
 #[test]
@@ -157,11 +179,11 @@ fn no_table_says_that_nothing_changed() {
         THROUGHPUT,
         &[("a", &[1.0, 2.0, 3.0]), ("b", &[1.1, 2.1, 3.0])],
     );
-    let printed = text::render(&compare(&same, &CompareOptions::default()));
-    assert!(
-        printed.contains("no difference can be told from these runs"),
-        "{printed}"
+    let printed = text::render(
+        &compare(&same, &CompareOptions::default()),
+        &TextOptions::default(),
     );
+    assert!(printed.contains("unclear"), "{printed}");
     assert!(
         !printed.contains("unchanged") && !printed.contains("no change"),
         "{printed}"

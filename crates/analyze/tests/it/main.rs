@@ -3,6 +3,7 @@
 mod comparing;
 mod fixture;
 mod golden;
+mod judging;
 mod ministat;
 mod properties;
 mod rows;

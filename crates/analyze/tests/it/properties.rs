@@ -1,5 +1,6 @@
 use crate::fixture::{Kind, LATENCY, THROUGHPUT, case, run, with};
 use kdyno_analyze::render::lkp::LkpOptions;
+use kdyno_analyze::render::text::TextOptions;
 use kdyno_analyze::render::{csv, json, lkp, lkp_cases, ministat, text};
 use kdyno_analyze::{CompareOptions, Diagnostics, compare};
 use kdyno_model::{Better, Role, RunRow};
@@ -71,7 +72,7 @@ proptest! {
         for printed in [
             lkp::render(&comparison, &options),
             lkp_cases::render(&comparison, &options),
-            text::render(&comparison),
+            text::render(&comparison, &TextOptions::default()),
             csv::render(&comparison),
             json::render(&comparison),
         ] {
@@ -89,7 +90,7 @@ proptest! {
     fn csv_has_the_same_number_of_fields_in_each_line(runs in any_runs()) {
         let printed = csv::render(&compare(&runs, &CompareOptions::default()));
         for line in printed.lines() {
-            prop_assert_eq!(line.split(',').count(), 16, "{}", line);
+            prop_assert_eq!(line.split(',').count(), 25, "{}", line);
         }
     }
 

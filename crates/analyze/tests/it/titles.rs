@@ -3,13 +3,17 @@
 use crate::fixture::{LATENCY, ROUNDS, THROUGHPUT, interleaved, run, with};
 use kdyno_analyze::comparison::Comparison;
 use kdyno_analyze::render::lkp::LkpOptions;
+use kdyno_analyze::render::text::TextOptions;
 use kdyno_analyze::render::{csv, json, lkp, lkp_cases, ministat, text};
 use kdyno_analyze::{CompareOptions, compare};
 use kdyno_model::{Outcome, RunRow};
 
 /// The first sentence below the heading, its lines joined.
 fn sentence(runs: &[RunRow]) -> String {
-    let printed = text::render(&compare(runs, &CompareOptions::default()));
+    let printed = text::render(
+        &compare(runs, &CompareOptions::default()),
+        &TextOptions::default(),
+    );
     let prose = printed.split("\n\n").nth(1).expect("prose");
     prose
         .replace("\n  ", " ")
@@ -41,35 +45,26 @@ fn one_run_on_a_side_gives_figures_and_no_judgement() {
         assert_eq!(
             sentence(&interleaved(THROUGHPUT, &[("base", base), ("new", new)])),
             format!(
-                "scan.throughput of new and base: {expected}; too few runs to tell a difference"
+                "scan.throughput of new and base: unclear, {expected}; too few runs to tell a difference"
             )
         );
     }
 }
 
 #[test]
-fn three_runs_on_each_side_are_judged_and_two_are_not() {
-    let two = interleaved(
-        THROUGHPUT,
-        &[("base", &[100.0, 101.0]), ("new", &[80.0, 81.0])],
-    );
-    assert!(
-        sentence(&two).contains("too few runs"),
-        "{}",
-        sentence(&two)
-    );
-    let three = interleaved(
-        THROUGHPUT,
-        &[
-            ("base", &[99.0, 100.0, 101.0]),
-            ("new", &[79.0, 80.0, 81.0]),
-        ],
-    );
-    let sentence = sentence(&three);
-    assert!(
-        sentence.contains("20 % lower than base, which is worse"),
-        "{sentence}"
-    );
+fn four_runs_on_each_side_are_judged_and_three_are_not() {
+    let base = [99.0, 100.0, 101.0, 100.0];
+    let new = [79.0, 80.0, 81.0, 80.0];
+    let of = |n: usize| {
+        sentence(&interleaved(
+            THROUGHPUT,
+            &[("base", &base[..n]), ("new", &new[..n])],
+        ))
+    };
+    assert!(of(3).contains("unclear (too few runs): -20 %"), "{}", of(3));
+    let four = of(4);
+    assert!(four.contains("20 % lower than base (-"), "{four}");
+    assert!(four.contains("regressed, 4 runs each, 1 boot"), "{four}");
 }
 
 /// Every text of a comparison that somebody may choose is `name`.
@@ -106,7 +101,7 @@ fn no_control_character_reaches_a_table() {
     let comparison = called(name);
     let options = LkpOptions::default();
     for printed in [
-        text::render(&comparison),
+        text::render(&comparison, &TextOptions::default()),
         lkp::render(&comparison, &options),
         lkp_cases::render(&comparison, &options),
         ministat::stat(&[(name, &[1.0])]).expect("rows"),
@@ -136,7 +131,7 @@ fn called_in_full(name: &str) -> Comparison {
 fn a_command_as_a_name_leaves_the_text_table_readable() {
     let name = "stress --option value ".repeat(14) + "--last first";
     let comparison = called_in_full(&name);
-    let printed = text::render(&comparison);
+    let printed = text::render(&comparison, &TextOptions::default());
     for heading in [
         "  stress --option value stress...s --option value --last first  2 runs, 1 boot\n",
         "  stress --option value stress...-option value --last first -2  2 runs, 1 boot\n",

@@ -1,5 +1,6 @@
 //! Carries out the trials of a plan: measure, extract, seal, take into the index, tell.
 
+use super::decide::Decider;
 use super::progress::Progress;
 use crate::context::Context;
 use anyhow::Context as _;
@@ -53,6 +54,8 @@ pub(super) struct Execution<'a> {
     pub session: SessionId,
     pub interrupt: &'a Interrupt,
     pub index: Option<&'a mut Index>,
+    /// Looks at the runs between blocks, and may end the plan.
+    pub decider: Option<&'a mut Decider>,
 }
 
 impl Execution<'_> {
@@ -82,6 +85,11 @@ impl Execution<'_> {
             let row = row_of(&record);
             finished.indexed &= self.take_in(&row, context);
             progress.after(&row, context);
+            if let Some(decider) = &mut self.decider
+                && decider.after(row, context)
+            {
+                break;
+            }
         }
         context.erase();
         Ok(finished)

@@ -1,5 +1,6 @@
 //! `kdyno run`: from a job to a plan, from a plan to runs, from runs to a table.
 
+mod decide;
 mod dry_run;
 mod execute;
 mod planning;
@@ -11,6 +12,8 @@ use crate::context::{Context, Status, UsageError, reader_is_gone};
 use crate::index;
 use anyhow::Context as _;
 use execute::Finished;
+use kdyno_analyze::noise::NoiseMemory;
+use kdyno_analyze::render::text::{self, TextOptions};
 use kdyno_job::catalog::Catalog;
 use kdyno_job::plan::Plan;
 use kdyno_model::{BoxFacts, Preparation, RunId, RunRow, SessionId, Setting, Testbox, Trial};
@@ -206,6 +209,10 @@ fn carry_out(
             None
         }
     };
+    let mut decider = match plan.looks {
+        Some(looks) => Some(decide::Decider::begin(plan, looks, context)?),
+        None => None,
+    };
     let mut execution = execute::Execution {
         plan,
         dir,
@@ -213,10 +220,20 @@ fn carry_out(
         session,
         interrupt,
         index: index.as_mut(),
+        decider: decider.as_mut(),
     };
     let finished = execution.all(&todo, context)?;
+    if let Some(decider) = &decider {
+        dir.write_decision(&decider.record()?)?;
+    }
     if !finished.interrupted && finished.indexed {
+        if let Some(Err(error)) = index.as_mut().map(|i| index::remember_noise(i, plan.id)) {
+            context.note(&format!("warning: the noise is not remembered: {error:#}"));
+        }
         dir.mark_finished()?;
+    }
+    if let Some(decider) = decider.filter(|_| !finished.interrupted) {
+        context.note(&decider.conclusion());
     }
     Ok(finished)
 }
@@ -320,7 +337,12 @@ fn rows_of(plan: &Plan, context: &mut Context) -> anyhow::Result<Vec<RunRow>> {
 }
 
 fn print_table(rows: &[RunRow], plan: &Plan, context: &mut Context) -> anyhow::Result<()> {
-    let text = compare::table_of_plan(rows, plan.id, &context.home()?);
+    let history = index::noise_memory(context, rows).unwrap_or_else(|error| {
+        context.note(&format!("warning: no noise memory: {error:#}"));
+        NoiseMemory::default()
+    });
+    let comparison = compare::comparison_of_plan(rows, plan, history);
+    let text = text::render(&comparison, &TextOptions::default());
     let id = plan.id.short();
     writeln!(context.out, "{text}")?;
     if rows.iter().any(|row| row.outcome.is_done() && !row.warm_up) {

@@ -7,7 +7,7 @@ use kdyno_job::catalog::Catalog;
 use kdyno_job::error::Source;
 use kdyno_job::jobfile::{Case, JobFile};
 use kdyno_job::node::{Kind, Node, Place};
-use kdyno_job::plan::{Plan, PlanOptions, PlannedCase, draw};
+use kdyno_job::plan::{Looks, Plan, PlanOptions, PlannedCase, draw};
 use kdyno_job::resolve::{ResolveError, resolve};
 use kdyno_job::value::cpus;
 use kdyno_model::{BoxFacts, PlanId, Work};
@@ -48,7 +48,11 @@ pub(super) fn plan(
     for option in &args.variants {
         job.add_variant_option(option, catalog)?;
     }
-    let runs = args.runs.or(job.runs).unwrap_or(DEFAULT_RUNS);
+    let looks = looks(args)?;
+    let runs = match looks {
+        Some(looks) => looks.most,
+        None => args.runs.or(job.runs).unwrap_or(DEFAULT_RUNS),
+    };
     let warm_up = args.warm_up.or(job.warm_up).unwrap_or(DEFAULT_WARM_UP);
     if runs == 0 {
         return Err(UsageError::new(
@@ -65,6 +69,13 @@ pub(super) fn plan(
         notes.push("--label has no effect: the variants have names".to_owned());
     }
     let list = job.cases(label, catalog)?;
+    if looks.is_some() && list.variants.len() < 2 {
+        return Err(UsageError::new(
+            "--until-decided: there is one variant, so that nothing can be decided",
+            "add variants with -V NAME:KEY=VALUE, or give two commands",
+        )
+        .into());
+    }
     let mut planned = Vec::new();
     let mut skipped = Vec::new();
     for (position, case) in list.cases.iter().enumerate() {
@@ -95,12 +106,60 @@ pub(super) fn plan(
         seed: args.seed.or(job.seed).unwrap_or_else(fresh_seed),
         runs,
         warm_up,
+        control: args.aa,
+        looks,
     };
     let plan = draw(&list, &planned, skipped, facts, &options);
     Ok(Planned {
         plan,
         job_source,
         notes,
+    })
+}
+
+/// Runs between two looks.
+const LOOK_EVERY: u32 = 5;
+/// Most runs with looks.
+const MOST_RUNS: u32 = 40;
+
+/// The looks that `--until-decided` wants.
+fn looks(args: &RunArgs) -> Result<Option<Looks>, UsageError> {
+    if !args.until_decided {
+        return Ok(None);
+    }
+    let most = args.max_runs.unwrap_or(MOST_RUNS);
+    // More looks than a thousand have no levels.
+    if !(LOOK_EVERY..=LOOK_EVERY * 1000).contains(&most) {
+        return Err(UsageError::new(
+            format!("--max-runs {most}: runs are looked at every {LOOK_EVERY}"),
+            format!("give {LOOK_EVERY} to {}", LOOK_EVERY * 1000),
+        ));
+    }
+    let most_seconds = args.max_time.as_deref().map(seconds).transpose()?;
+    Ok(Some(Looks {
+        every: LOOK_EVERY,
+        most,
+        most_seconds,
+    }))
+}
+
+/// `90s`, `30m`, `2h` or plain seconds.
+fn seconds(text: &str) -> Result<u64, UsageError> {
+    let (number, unit) = match text.strip_suffix(['s', 'm', 'h']) {
+        Some(number) => (number, text.as_bytes().last().copied()),
+        None => (text, None),
+    };
+    let each = match unit {
+        Some(b'm') => 60,
+        Some(b'h') => 3600,
+        _ => 1,
+    };
+    let seconds = number.parse::<u64>().ok().and_then(|n| n.checked_mul(each));
+    seconds.filter(|seconds| *seconds > 0).ok_or_else(|| {
+        UsageError::new(
+            format!("--max-time {text} is no time"),
+            "give seconds, minutes or hours, as 90s, 30m or 2h",
+        )
     })
 }
 

@@ -15,3 +15,4 @@ mod help;
 mod run;
 mod settings;
 mod usemem;
+mod verdicts;

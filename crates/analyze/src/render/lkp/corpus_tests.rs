@@ -119,6 +119,7 @@ fn failure(text: &str) -> String {
         failed: failed.trim().parse().unwrap_or(0),
         runs: runs.trim().parse().expect("runs"),
         difference: None,
+        judged: None,
     })
 }
 

@@ -1,0 +1,22 @@
+//! `--recover GOOD BAD FIXED`: how much of a regression a fix takes back.
+
+use crate::context::UsageError;
+use kdyno_model::VariantName;
+
+/// The three columns, which must be there.
+pub(super) fn columns(
+    names: [&String; 3],
+    known: &[(VariantName, String)],
+) -> Result<Vec<VariantName>, UsageError> {
+    let column = |name: &String| {
+        let found = known.iter().find(|(known, _)| known.as_str() == name);
+        found.map(|(name, _)| name.clone()).ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+            UsageError::new(
+                format!("--recover: no variant is called `{name}`"),
+                format!("the runs have {}", names.join(", ")),
+            )
+        })
+    };
+    names.into_iter().map(column).collect()
+}

@@ -1,0 +1,208 @@
+//! `--until-decided`: looks at the runs after every few blocks, and ends the plan when each
+//! headline metric is settled or the time is up.
+
+use super::progress::duration_text;
+use crate::compare;
+use crate::context::Context;
+use crate::index;
+use kdyno_analyze::looks::{Standing, runs_done, standings};
+use kdyno_analyze::noise::NoiseMemory;
+use kdyno_job::plan::{Looks, Plan};
+use kdyno_model::RunRow;
+use kdyno_stats::judge::Verdict;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// Undecided metrics named at the end before the rest is only counted.
+const NAMED: usize = 5;
+
+/// The looks of a plan in one session.
+pub(super) struct Decider {
+    plan: Plan,
+    looks: Looks,
+    history: NoiseMemory,
+    rows: Vec<RunRow>,
+    begun: Instant,
+    trials: u32,
+    seen: Vec<Seen>,
+    stopped: Option<Stopped>,
+}
+
+/// What one look saw.
+struct Seen {
+    runs: u32,
+    standings: Vec<Standing>,
+}
+
+/// Why the plan ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stopped {
+    Decided,
+    OutOfTime,
+}
+
+impl Stopped {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Decided => "decided",
+            Self::OutOfTime => "out-of-time",
+        }
+    }
+}
+
+impl Decider {
+    /// Begins with the runs that earlier sessions left.
+    pub fn begin(plan: &Plan, looks: Looks, context: &mut Context) -> anyhow::Result<Self> {
+        let rows = index::rows_of_plan(plan.id, context)
+            .or_else(|_| index::rows_on_disk(plan.id, context))?;
+        let history = index::noise_of_plan(plan, context).unwrap_or_else(|error| {
+            context.note(&format!("warning: no noise memory: {error:#}"));
+            NoiseMemory::default()
+        });
+        Ok(Self {
+            plan: plan.clone(),
+            looks,
+            history,
+            rows,
+            begun: Instant::now(),
+            trials: 0,
+            seen: Vec::new(),
+            stopped: None,
+        })
+    }
+
+    /// Takes in a run that has ended, and says whether the plan ends with it.
+    pub fn after(&mut self, row: RunRow, context: &mut Context) -> bool {
+        self.rows.push(row);
+        self.trials += 1;
+        let Some(done) = self.complete_runs() else {
+            return false;
+        };
+        let due = self.looks.runs().contains(&done);
+        if due && self.seen.last().is_none_or(|seen| seen.runs < done) {
+            let standings = self.look();
+            let settled = standings.iter().filter(|s| s.is_settled()).count();
+            let all = standings.len();
+            self.seen.push(Seen {
+                runs: done,
+                standings,
+            });
+            context.note(&format!(
+                "look after {done} runs a side: {settled} of {all} headline metrics settled"
+            ));
+            if settled == all && done < self.looks.most {
+                self.stopped = Some(Stopped::Decided);
+            }
+        }
+        let limit = self.looks.most_seconds.map(Duration::from_secs);
+        if self.stopped.is_none()
+            && done < self.looks.most
+            && limit.is_some_and(|limit| self.begun.elapsed() >= limit)
+        {
+            self.stopped = Some(Stopped::OutOfTime);
+        }
+        self.stopped.is_some()
+    }
+
+    /// Measured runs per case and variant, when no block is half done.
+    fn complete_runs(&self) -> Option<u32> {
+        let of_plan = self.plan.cases.len() * self.plan.variants.len();
+        let measured = self.rows.iter().filter(|row| !row.warm_up).count();
+        let done = runs_done(&self.rows);
+        let expected = usize::try_from(done).ok()?.checked_mul(of_plan)?;
+        (done > 0 && measured == expected).then_some(done)
+    }
+
+    fn look(&self) -> Vec<Standing> {
+        let history = self.history.clone();
+        standings(&compare::comparison_of_plan(
+            &self.rows, &self.plan, history,
+        ))
+    }
+
+    /// How the plan was decided, for its directory.
+    pub fn record(&self) -> anyhow::Result<Vec<u8>> {
+        let standing = |s: &Standing| {
+            let reasons: Vec<String> = s.reasons.iter().map(ToString::to_string).collect();
+            json!({
+                "table": s.table,
+                "metric": s.metric,
+                "variant": s.variant,
+                "verdict": s.verdict.word(),
+                "reasons": reasons,
+            })
+        };
+        let look = |seen: &Seen| {
+            let standings: Vec<_> = seen.standings.iter().map(standing).collect();
+            json!({ "runs": seen.runs, "standings": standings })
+        };
+        let looks: Vec<_> = self.seen.iter().map(look).collect();
+        let record = json!({
+            "version": 1,
+            "looks": looks,
+            "stopped": self.stopped.map(Stopped::word),
+        });
+        let mut bytes = serde_json::to_vec_pretty(&record)?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+
+    /// Why the plan ended, what that saved or what it would take.
+    pub fn conclusion(&self) -> String {
+        let done = runs_done(&self.rows);
+        let spared = self.looks.most.saturating_sub(done);
+        match self.stopped {
+            Some(Stopped::Decided) => format!(
+                "decided after {done} runs a side: every headline metric is settled; {spared} of \
+                 {} runs a side were not needed{}",
+                self.looks.most,
+                self.time_of(spared)
+            ),
+            Some(Stopped::OutOfTime) => {
+                format!(
+                    "the time is up after {done} runs a side; {}",
+                    self.undecided()
+                )
+            }
+            None => format!("{done} runs a side are done; {}", self.undecided()),
+        }
+    }
+
+    /// About how long so many more runs a side would have taken.
+    fn time_of(&self, runs: u32) -> String {
+        let trials = self.plan.cases.len() * self.plan.variants.len();
+        let each = self.begun.elapsed() / self.trials.max(1);
+        let all = u32::try_from(trials).ok().and_then(|n| n.checked_mul(runs));
+        let time = all.and_then(|all| each.checked_mul(all));
+        time.map_or_else(String::new, |time| {
+            format!(" (about {} saved)", duration_text(time))
+        })
+    }
+
+    fn undecided(&self) -> String {
+        let standings = self.look();
+        let open: Vec<String> = standings
+            .iter()
+            .filter(|standing| standing.verdict == Verdict::Unclear)
+            .map(|standing| {
+                let reasons: Vec<String> =
+                    standing.reasons.iter().map(ToString::to_string).collect();
+                format!(
+                    "{} of {} ({})",
+                    standing.metric,
+                    standing.variant,
+                    reasons.join(" ")
+                )
+            })
+            .collect();
+        if open.is_empty() {
+            return "every headline metric is settled".to_owned();
+        }
+        let rest = match open.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let named: Vec<&str> = open.iter().take(NAMED).map(String::as_str).collect();
+        format!("undecided: {}{rest}", named.join(", "))
+    }
+}

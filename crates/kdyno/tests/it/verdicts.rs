@@ -1,0 +1,334 @@
+//! Verdicts as a user meets them: exit statuses, values from files, fixes, machines, looks, noise
+//! memory, controls.
+
+use crate::bench::{Bench, Printed};
+
+/// A job whose figure is a variant's X and a little noise that is the same in every test.
+fn job(bench: &Bench, name: &str, variants: &[(&str, u32)]) -> String {
+    let count = bench.path("count").display().to_string();
+    let mut text = format!(
+        "testcase: t\ncommand: 'n=$(cat {count} 2>/dev/null || echo 0); echo $((n + 1)) > {count}; \
+         echo value: $((X * 10 + n * 7 % 50))'\nmetrics: {{value: {{unit: ops/s, better: higher}}}}\n\
+         warm_up: 0\nseed: 5\nvariants:\n"
+    );
+    for (name, x) in variants {
+        text.push_str(&format!(
+            "  {name}: {{environment: {{X: \"{x}\", NAME: {name}}}}}\n"
+        ));
+    }
+    bench.file(name, text)
+}
+
+fn run(bench: &Bench, job: &str, more: &[&str]) -> Printed {
+    let words: Vec<&str> = ["run", job].iter().chain(more).copied().collect();
+    bench.kdyno(&words).ok()
+}
+
+#[test]
+fn a_regression_sets_the_status_where_asked() {
+    let bench = Bench::new();
+    let worse = job(&bench, "worse.yaml", &[("old", 1000), ("new", 900)]);
+    run(&bench, &worse, &["-n", "8"]).says("regressed, 8 runs each, 1 boot");
+    bench.kdyno(&["compare"]).ok();
+    bench
+        .kdyno(&["compare", "--fail-on", "regression"])
+        .with_status(1);
+    bench.kdyno(&["compare", "--bisect-exit"]).with_status(1);
+    let turned = ["compare", "new", "old"];
+    let with = |option: &[&str]| bench.kdyno(&[&turned[..], option].concat());
+    with(&["--fail-on", "regression"])
+        .ok()
+        .says("improved, 8 runs each");
+    with(&["--bisect-exit"]).ok();
+    // Two runs cannot tell.
+    run(&bench, &worse, &["-n", "2"]);
+    let few = |options: &[&str]| bench.kdyno(&[&["compare", "--no-history"], options].concat());
+    few(&["--fail-on", "regression"]).ok();
+    few(&["--fail-on", "regression,unclear"]).with_status(4);
+    few(&["--bisect-exit"]).with_status(125);
+    few(&["--fail-on", "regression", "--bisect-exit"]).with_status(2);
+    few(&["--margin", "0"])
+        .with_status(2)
+        .says("--margin 0 is no share");
+}
+
+#[test]
+fn beside_the_block_and_beside_another_rule() {
+    let bench = Bench::new();
+    let worse = job(&bench, "worse.yaml", &[("old", 1000), ("new", 900)]);
+    run(&bench, &worse, &["-n", "6"]);
+    let block = bench.kdyno(&["compare", "--format", "lkp"]).ok();
+    let line = |printed: &Printed| -> String {
+        let mut lines = printed.out.lines();
+        let found = lines.find(|line| line.contains("t.value"));
+        found.expect("a line of the metric").to_owned()
+    };
+    assert!(line(&block).ends_with("  t.value"), "{}", line(&block));
+    let beside = bench
+        .kdyno(&["compare", "--format", "lkp", "--verdicts"])
+        .ok();
+    assert!(line(&beside).starts_with(&line(&block)));
+    assert!(line(&beside).contains("regressed"), "{}", line(&beside));
+    assert!(line(&beside).ends_with("n 6/6"), "{}", line(&beside));
+    let lkp = bench.kdyno(&["compare", "--lkp-rule"]).ok();
+    assert!(
+        line_of(&lkp, "ops/s").contains("  changed  t.value"),
+        "{}",
+        lkp.out
+    );
+}
+
+fn line_of(printed: &Printed, word: &str) -> String {
+    let mut lines = printed.out.lines();
+    lines
+        .find(|line| line.contains(word))
+        .unwrap_or("")
+        .to_owned()
+}
+
+#[test]
+fn a_fix_takes_back_a_part() {
+    let bench = Bench::new();
+    let three = [("good", 1000), ("bad", 800), ("fixed", 948)];
+    run(&bench, &job(&bench, "three.yaml", &three), &["-n", "6"]);
+    bench
+        .kdyno(&["compare", "--recover", "good", "bad", "fixed"])
+        .ok()
+        .says("fixed recovers 74 % (")
+        .says("of the way from bad to good: partial-fix");
+    bench
+        .kdyno(&["compare", "--recover", "good", "bad", "gone"])
+        .with_status(2)
+        .says("no variant is called `gone`")
+        .says("the runs have good, bad, fixed");
+}
+
+#[test]
+fn values_from_a_file() {
+    let bench = Bench::new();
+    let mut text = "metric,variant,value\n".to_owned();
+    for (i, value) in [100.0, 101.0, 99.0, 100.5, 99.5].iter().enumerate() {
+        text.push_str(&format!("alloc,old,{value}\nalloc,new,{}\n", value * 1.2));
+        text.push_str(&format!(
+            "calls,old,7\ncalls,new,{}\n",
+            if i == 0 { "" } else { "7" }
+        ));
+    }
+    let file = bench.file("bench.csv", &text);
+    bench
+        .kdyno(&["compare", "--csv", &file])
+        .ok()
+        .says("alloc of new is 20 % higher than old")
+        .says("changed, 5 runs each")
+        .says("1 value(s) are missing");
+    bench
+        .kdyno(&[
+            "compare",
+            "--csv",
+            &file,
+            "--better",
+            "lower",
+            "--fail-on",
+            "regression",
+        ])
+        .with_status(1)
+        .says("regressed");
+    let json = bench
+        .kdyno(&["compare", "--csv", &file, "--format", "json"])
+        .ok();
+    let read: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    let judged = &read["tables"][0]["metrics"][0]["cells"][1]["judged"];
+    assert_eq!(judged["verdict"], "changed");
+    assert_eq!(judged["effect"]["method"], "welch");
+    let mut piped = bench.command(&["compare", "--csv", "-"]);
+    piped.stdin(std::fs::File::open(&file).expect("the file"));
+    Printed::from(piped.output().expect("kdyno starts"))
+        .ok()
+        .says("alloc of new");
+    let bad = bench.file("bad.csv", "metric,variant,value\nx,a,fast\n");
+    bench
+        .kdyno(&["compare", "--csv", &bad])
+        .with_status(2)
+        .says("bad.csv: line 2: value `fast` is no number")
+        .says("hint: lines are `metric,variant,value`");
+    bench
+        .kdyno(&["compare", "--csv", "/nonexistent.csv"])
+        .with_status(2)
+        .says("/nonexistent.csv");
+}
+
+#[test]
+fn runs_until_it_is_decided() {
+    let bench = Bench::new();
+    let far = job(&bench, "far.yaml", &[("old", 1000), ("new", 500)]);
+    let printed = run(&bench, &far, &["--until-decided", "--max-runs", "20"]);
+    printed
+        .says("look after 5 runs a side: 1 of 1 headline metrics settled")
+        .says("decided after 5 runs a side: every headline metric is settled; 15 of 20 runs")
+        .says("regressed, 5 runs each");
+    assert_eq!(bench.listed().len(), 10);
+    let plan = bench.run_dirs()[0]
+        .parent()
+        .and_then(|runs| runs.parent())
+        .map(|p| p.to_owned());
+    let plan = plan.expect("a plan");
+    let decision = std::fs::read_to_string(plan.join("decision.json")).expect("a decision");
+    let decision: serde_json::Value = serde_json::from_str(&decision).expect("JSON");
+    assert_eq!(decision["stopped"], "decided");
+    assert_eq!(decision["looks"][0]["standings"][0]["verdict"], "regressed");
+    // Later comparisons are held to the level of the look that ended it.
+    bench.kdyno(&["compare"]).ok().says("100% interval");
+    bench
+        .kdyno(&["run", "--resume"])
+        .ok()
+        .says("nothing to resume");
+
+    let near = job(&bench, "near.yaml", &[("old", 1000), ("new", 1009)]);
+    run(&bench, &near, &["--until-decided", "--max-runs", "5"])
+        .says("5 runs a side are done; undecided: t.value of new (small needs-runs:+");
+    run(
+        &bench,
+        &near,
+        &[
+            "--until-decided",
+            "--max-runs",
+            "1000",
+            "--max-time",
+            "1s",
+            "--yes",
+        ],
+    )
+    .says("the time is up after");
+    let refused = |more: &[&str]| {
+        let words = [&["run", &near, "--until-decided"], more].concat();
+        bench.kdyno(&words).with_status(2)
+    };
+    refused(&["--max-time", "soon"]).says("--max-time soon is no time");
+    refused(&["--max-runs", "3"]).says("runs are looked at every 5");
+    refused(&["-n", "3"]).says("cannot be used with");
+    bench
+        .kdyno(&["run", "--until-decided", "true"])
+        .with_status(2)
+        .says("there is one variant");
+}
+
+#[test]
+fn what_was_measured_before_is_remembered() {
+    let bench = Bench::new();
+    let same = job(&bench, "same.yaml", &[("a", 1000), ("b", 1000)]);
+    run(&bench, &same, &["-n", "22"]);
+    let worse = job(&bench, "worse.yaml", &[("a", 1000), ("b", 900)]);
+    // Only the variants differ: it is the same case.
+    let printed = run(&bench, &worse, &["-n", "3"]);
+    printed
+        .says("regressed, 3 runs each")
+        .says("noise memory: 2 earlier run sets (44 runs)");
+    bench
+        .kdyno(&["compare", "--no-history"])
+        .ok()
+        .says("unclear (too few runs)");
+    let json = bench.kdyno(&["compare", "--format", "json"]).ok();
+    let read: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    let judged = &read["tables"][0]["metrics"][0]["cells"][1]["judged"];
+    assert_eq!(judged["effect"]["method"], "paired-moderated-t");
+    assert_eq!(judged["effect"]["prior"]["source"], "history");
+    assert_eq!(judged["history"]["run_sets"], 2);
+    // The memory is derived: built anew it says the same.
+    bench.kdyno(&["index", "rebuild"]).ok();
+    let again = bench.kdyno(&["compare", "--format", "json"]).ok();
+    assert_eq!(json.out, again.out);
+}
+
+#[test]
+fn controls_show_what_noise_looks_like() {
+    let bench = Bench::new();
+    bench
+        .kdyno(&["compare", "--aa"])
+        .with_status(4)
+        .says("no plan has an A/A control");
+    let two = job(&bench, "two.yaml", &[("a", 1000), ("b", 900)]);
+    let printed = run(&bench, &two, &["-n", "5", "--aa"]);
+    printed.says("A/A control a.aa: 0 of 1 headline and ");
+    assert_eq!(bench.listed().len(), 15);
+    bench
+        .kdyno(&["compare", "--aa"])
+        .ok()
+        .says("headline metrics  0 of 1 differ: 0.0 % (0.0..97.5 %)")
+        .says("other metrics     ");
+    bench
+        .kdyno(&["compare", "--fail-on", "regression"])
+        .with_status(1);
+}
+
+#[test]
+fn machines_side_by_side() {
+    let bench = Bench::new();
+    let boxes = [("ivb", 1100_u32), ("byt", 905), ("bxt", 900), ("kbl", 895)];
+    for (testbox, new) in boxes {
+        let of_box = job(
+            &bench,
+            "job.yaml",
+            &[("idle", 1000), ("loaded", 500), ("new", new)],
+        );
+        run(&bench, &of_box, &["-n", "6", "--testbox", testbox]);
+    }
+    let printed = bench.kdyno(&["compare", "--across", "testbox", "t/*"]).ok();
+    printed
+        .says("new: 3 of 4 confirm (regressed); ivb disagree")
+        .says("recheck ivb: kdyno run -n 12 --testbox ivb ")
+        .says("the machines disagree, no common figure; I^2 ")
+        .says("loaded: 4 of 4 confirm (regressed)")
+        .says("loaded: over machines -");
+    let normalize =
+        |zero: &str, one: &str| bench.kdyno(&["normalize", "--zero", zero, "--one", one, "t/*"]);
+    let printed = normalize("idle", "loaded").ok();
+    let printed = printed
+        .says("0 is the median of idle, 1 that of loaded; N counts runs")
+        .says("N           Min           Max        Median           Avg        Stddev")
+        .says("ivb eliminated")
+        .says("byt reduced")
+        .says("new: 4 of 4 confirm");
+    assert!(line_of(&printed, "bxt   6").len() > 60, "{}", printed.out);
+    normalize("idle", "idle")
+        .with_status(2)
+        .says("the same variant");
+    normalize("idle", "gone")
+        .with_status(2)
+        .says("--one: no variant is called `gone`");
+}
+
+#[test]
+fn ends_that_do_not_differ_are_no_scale() {
+    let bench = Bench::new();
+    let alike = [("idle", 1000), ("loaded", 1000), ("new", 900)];
+    run(&bench, &job(&bench, "alike.yaml", &alike), &["-n", "6"]);
+    bench
+        .kdyno(&["normalize", "--zero", "idle", "--one", "loaded"])
+        .with_status(4)
+        .says("no scale: its two ends do not clearly differ");
+}
+
+/// Two plans of which one ran with another swappiness that no variant asked for.
+#[test]
+fn root_machines_that_differ_in_more_than_the_variant() {
+    let name = "root_machines_that_differ_in_more_than_the_variant";
+    let Some(_turn) = crate::bench::machine_turn(name) else {
+        return;
+    };
+    let path = "/proc/sys/vm/swappiness";
+    let before = std::fs::read_to_string(path).expect("swappiness");
+    let bench = Bench::new();
+    let plain = bench.file(
+        "plain.yaml",
+        "testcase: t\ncommand: 'echo value: $(date +%N)'\nmetrics: {value: {}}\nwarm_up: 0\n",
+    );
+    run(&bench, &plain, &["-n", "4", "--label", "before"]);
+    std::fs::write(path, "37").expect("privilege");
+    let second = bench.kdyno(&["run", &plain, "-n", "4", "--label", "after"]);
+    std::fs::write(path, before.trim()).expect("privilege");
+    second.ok();
+    let printed = bench.kdyno(&["compare", "before", "after"]).ok();
+    printed
+        .says("the machine differs in more than the variant")
+        .says("memory.swappiness: ");
+}
