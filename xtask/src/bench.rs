@@ -35,6 +35,85 @@ pub fn all(usemem: Option<&Path>) -> anyhow::Result<()> {
     }
 }
 
+/// 10,000 metrics x 10 runs x 2 variants through `kdyno compare --csv`, beside benchstat where a
+/// build of it is given. kdyno itself measures both.
+pub fn values(benchstat: Option<&Path>) -> anyhow::Result<()> {
+    cargo(&["build", "--release", "--package", "kdyno"])?;
+    let kdyno = root().join("target/release/kdyno");
+    let dir = std::env::temp_dir().join(format!("kdyno-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&dir)?;
+    let csv = dir.join("values.csv");
+    let sides = [dir.join("old.txt"), dir.join("new.txt")];
+    write_values(&csv, &sides)?;
+    let out = dir.join("out");
+    let ours = format!("{} compare --csv {}", kdyno.display(), csv.display());
+    let mut commands = vec![format!("{ours} > {}", out.display())];
+    if let Some(benchstat) = benchstat {
+        let [old, new] = &sides;
+        let theirs = [benchstat, old, new].map(|path| path.display().to_string());
+        commands.push(format!("{} > {}", theirs.join(" "), out.display()));
+    }
+    let run = |words: &[&str]| -> anyhow::Result<()> {
+        let status = Command::new(&kdyno)
+            .args(words)
+            .env("KDYNO_HOME", dir.join("home"))
+            .env("KDYNO_RUNTIME_DIR", dir.join("state"))
+            .status()?;
+        ensure!(status.success(), "kdyno {} failed", words.join(" "));
+        Ok(())
+    };
+    let mut words = vec!["run", "-n", "10", "--label", "kdyno"];
+    words.extend(commands.iter().map(String::as_str));
+    run(&words)?;
+    run(&[
+        "stat",
+        "--metric",
+        "*.time.user_time",
+        "--metric",
+        "*.time.system_time",
+    ])?;
+    run(&["stat", "--metric", "*.time.maximum_resident_set_size"])?;
+    std::fs::remove_dir_all(&dir)?;
+    Ok(())
+}
+
+/// The same made-up values in both tools' forms: every fiftieth metric is 5 % higher.
+fn write_values(csv: &Path, sides: &[PathBuf; 2]) -> anyhow::Result<()> {
+    let mut state = 1_u64;
+    // A sum of twelve uniform numbers is nearly normal.
+    let mut normal = || {
+        let mut uniform = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        (0..12).map(|_| uniform()).sum::<f64>() - 6.0
+    };
+    let mut text = "metric,variant,value\n".to_owned();
+    let mut of_sides = [String::new(), String::new()];
+    for metric in 0..10_000 {
+        let level = (5.0 + 2.0 * normal()).exp();
+        for (side, name) in ["old", "new"].into_iter().enumerate() {
+            let change = if side == 1 && metric % 50 == 0 {
+                1.05
+            } else {
+                1.0
+            };
+            for _ in 0..10 {
+                let value = level * change * (1.0 + 0.02 * normal());
+                text.push_str(&format!("m{metric},{name},{value:.6}\n"));
+                of_sides[side].push_str(&format!("Benchmarkm{metric} 1 {value:.6} ns/op\n"));
+            }
+        }
+    }
+    std::fs::write(csv, text)?;
+    for (path, text) in sides.iter().zip(of_sides) {
+        std::fs::write(path, text)?;
+    }
+    Ok(())
+}
+
 fn cargo(words: &[&str]) -> anyhow::Result<()> {
     let status = Command::new("cargo")
         .args(words)

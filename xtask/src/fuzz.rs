@@ -4,13 +4,15 @@
 //! its seed. What it finds becomes a test of the crate.
 
 use anyhow::{Context, ensure};
-use kdyno_formats::{RawOutput, extract};
+use kdyno_analyze::render::{self, text::TextOptions};
+use kdyno_analyze::{CompareOptions, compare_values};
+use kdyno_formats::{RawOutput, extract, read_long};
 use kdyno_job::catalog::Catalog;
 use kdyno_job::error::Source;
 use kdyno_job::jobfile::JobFile;
 use kdyno_job::resolve::resolve;
 use kdyno_model::{
-    BoxFacts, ClockKind, ExtractRules, Measurement, MonitorOverhead, Outcome, Round, Window,
+    Better, BoxFacts, ClockKind, ExtractRules, Measurement, MonitorOverhead, Outcome, Round, Window,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -30,6 +32,10 @@ const OUTPUTS: [&str; 3] = [
     include_str!("../../crates/job/catalog/vm-scalability/fixtures/anon-w-seq.out"),
     include_str!("../../crates/job/catalog/hackbench/fixtures/process-pipe.out"),
     include_str!("../../crates/job/catalog/command/fixtures/keys.out"),
+];
+const VALUES: [&str; 2] = [
+    "metric,variant,value\nx,a,1\nx,a,2\nx,a,1.5\nx,a,1.7\nx,b,3\nx,b,4\nx,b,3.5\nx,b,3.1\ny,a,0\ny,b,-1\n",
+    "metric,variant,value,block\nx,a,1e300,0\nx,b,2e300,0\nx,a,5e-324,1\nx,b,0,1\n\"q,z%\",a,NaN,2\n\"q,z%\",b,7,2\n",
 ];
 const WORDS: [&str; 24] = [
     "<<",
@@ -102,6 +108,8 @@ pub fn all(iterations: u64, seed: u64) -> anyhow::Result<()> {
         watched("job", n, &job, || read_job(&job, &catalog))?;
         let output = random.mutated(&OUTPUTS);
         watched("output", n, &output, || read_output(&output, &catalog))?;
+        let values = random.mutated(&VALUES);
+        watched("values", n, &values, || judge_values(&values))?;
     }
     println!("no panic and nothing slow");
     Ok(())
@@ -155,6 +163,25 @@ fn read_job(bytes: &[u8], catalog: &Catalog) {
     for spec in list.cases.iter().flat_map(|case| &case.variants) {
         // Whether it resolves is not the question.
         let _ = resolve(spec, &facts, &[], catalog);
+    }
+}
+
+/// Values that are read are judged and printed in every form, without a number that is none.
+fn judge_values(bytes: &[u8]) {
+    let Ok(table) = read_long(bytes) else {
+        return;
+    };
+    let comparison = compare_values(table, "fuzz", Better::Lower, &CompareOptions::default());
+    for text in [
+        render::text::render(&comparison, &TextOptions { lkp_rule: true }),
+        render::csv::render(&comparison),
+        render::json::render(&comparison),
+    ] {
+        let words = text.split(|c: char| !c.is_alphanumeric());
+        let wrong = words.filter(|word| ["NaN", "inf"].contains(word)).count();
+        let named = String::from_utf8_lossy(bytes);
+        let own = ["NaN", "inf"].iter().any(|word| named.contains(word));
+        assert!(own || wrong == 0, "a number that is none is printed");
     }
 }
 

@@ -16,7 +16,10 @@ const HELP: &str = "\
 cargo xtask layers                 check the crates' dependencies against docs/architecture.md
 cargo xtask bench [USEMEM]         measure what docs/performance.md reports, side by side;
                                    USEMEM is a build of upstream's tool to compare with
-cargo xtask fuzz [INPUTS [SEED]]   mutated jobs and outputs through the parsers
+cargo xtask bench-values [BENCHSTAT]
+                                   10,000 metrics through `compare --csv`, beside a build of
+                                   benchstat
+cargo xtask fuzz [INPUTS [SEED]]   mutated jobs, outputs and values through the parsers
 ";
 
 fn main() -> ExitCode {
@@ -26,6 +29,8 @@ fn main() -> ExitCode {
         ["layers"] => layers::check(),
         ["bench"] => bench::all(None),
         ["bench", usemem] => bench::all(Some(usemem.as_ref())),
+        ["bench-values"] => bench::values(None),
+        ["bench-values", benchstat] => bench::values(Some(benchstat.as_ref())),
         ["fuzz"] => fuzz::all(100_000, 1),
         ["fuzz", inputs] => parsed(inputs).and_then(|inputs| fuzz::all(inputs, 1)),
         ["fuzz", inputs, seed] => {
