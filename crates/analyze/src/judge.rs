@@ -36,7 +36,7 @@ pub struct Strictness {
     pub headline_margin: f64,
     /// The same of every other metric.
     pub margin: f64,
-    /// Whether every metric gets a second opinion and a plan, not only headline ones.
+    /// Whether every metric gets a second opinion, not only headline ones.
     pub exact: bool,
 }
 
@@ -238,7 +238,9 @@ fn borrow_from_family(drafts: &[Draft], pending: &mut [Pending]) {
         else {
             continue;
         };
-        if let (Some(evidence), None) = (&change.evidence, change.known) {
+        if let (Some(evidence), None) = (&change.evidence, change.known)
+            && evidence.varies()
+        {
             let scale = evidence.scale() as u8;
             let key = (
                 change.draft,
@@ -398,7 +400,7 @@ impl Closing<'_> {
         };
         let strictness = &self.options.strictness;
         let headline = row.role == Role::Headline;
-        let closely = strictness.exact || headline && self.headline_closely;
+        let planned = headline && self.headline_closely;
         let rule = Rule {
             alpha: strictness.alpha,
             equivalence_alpha: strictness.equivalence_alpha,
@@ -407,12 +409,13 @@ impl Closing<'_> {
             } else {
                 strictness.margin
             },
-            plan: closely,
+            plan: planned,
         };
         let effect = change.effect.as_ref();
         let better = direction(row.better);
         let boots = change.between_boots();
         let judgement = decide(effect, change.adjusted, better, &rule, boots, &doubts);
+        let closely = planned || strictness.exact;
         let evidence = change.evidence.as_ref().filter(|_| closely);
         let opinion = evidence.and_then(|e| second_opinion(e, &mut self.cache));
         let judgement = refined(judgement, effect, opinion.as_ref());
@@ -427,7 +430,7 @@ impl Closing<'_> {
             replicate: change.replicate,
             level: 1.0 - rule.alpha,
             smallest_visible: effect
-                .filter(|_| closely)
+                .filter(|_| planned)
                 .and_then(|effect| effect.smallest_visible(rule.alpha)),
             opinion,
             history: change

@@ -50,10 +50,10 @@ pub fn compare_values(
         .collect();
     let mut notes = Vec::new();
     if table.missing > 0 {
-        notes.push(format!(
-            "{} value(s) are missing or not finite and left out",
-            table.missing
-        ));
+        notes.push(match table.missing {
+            1 => "1 value is missing or not finite and left out".to_owned(),
+            n => format!("{n} values are missing or not finite and left out"),
+        });
     }
     let wanted = |row: &ValueRow| {
         let globs = options.metrics.as_ref();
@@ -159,10 +159,10 @@ impl Layout {
         for (column, place) in places.iter().enumerate() {
             let values = place.and_then(|place| given.values.get(place));
             let cell = values.and_then(|values| self.cell(column, values));
-            let (have, of) = (
-                cell.as_ref().map_or(0, Cell::n),
-                self.columns.get(column).map_or(0, Vec::len),
-            );
+            let have = cell.as_ref().map_or(0, Cell::n);
+            // Without blocks nobody knows how many values a metric should have.
+            let blocks = self.blocks.get(column).map_or(0, Vec::len);
+            let of = if blocks == 0 { 1 } else { blocks };
             notes.extend(
                 variants
                     .get(column)

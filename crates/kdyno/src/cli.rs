@@ -219,7 +219,7 @@ pub struct CompareArgs {
     /// Change of a headline metric that is too small to matter, percent
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     pub margin: f64,
-    /// Ranks, spread and missing runs for every metric, not only for headline ones
+    /// Exact rank tests and spread for every metric, not only for headline ones
     #[arg(long)]
     pub exact: bool,
     /// Do not borrow variance from earlier runs of the same case on the same machine

@@ -336,6 +336,14 @@ impl Evidence {
         self.scale
     }
 
+    /// Whether any side varies. A metric that never does tells nothing of the others' noise, nor
+    /// they of its own.
+    #[must_use]
+    pub fn varies(&self) -> bool {
+        let vary = |values: &[f64]| values.iter().any(|v| Some(v) != values.first());
+        vary(&self.a) || vary(&self.b)
+    }
+
     /// Whether the estimate will rest on differences within blocks.
     #[must_use]
     pub fn is_paired(&self) -> bool {

@@ -26,7 +26,7 @@ const PROSE_WIDTH: usize = 90;
 const CELL_WIDTH: usize = 20;
 const CHANGE_WIDTH: usize = 9;
 const INTERVAL_WIDTH: usize = 18;
-const VERDICT_WIDTH: usize = 24;
+const VERDICT_WIDTH: usize = 26;
 /// Metrics named in a note before the rest is only counted.
 const NAMED: usize = 3;
 

@@ -120,7 +120,7 @@ fn values_from_a_file() {
         .ok()
         .says("alloc of new is 20 % higher than old")
         .says("changed, 5 runs each")
-        .says("1 value(s) are missing");
+        .says("1 value is missing");
     bench
         .kdyno(&[
             "compare",
