@@ -32,7 +32,7 @@ pub fn strictness_at(looks: &[u32], done: u32, usual: Strictness) -> Option<Stri
     })
 }
 
-/// The fewest measured runs that a case and variant of a plan has; failed runs count.
+/// The fewest measured runs that a case and variant of a plan has, whatever became of them.
 #[must_use]
 pub fn runs_done<'a>(rows: impl IntoIterator<Item = &'a RunRow>) -> u32 {
     let mut counts: HashMap<(&str, &str), u32> = HashMap::new();
@@ -40,7 +40,7 @@ pub fn runs_done<'a>(rows: impl IntoIterator<Item = &'a RunRow>) -> u32 {
         let count = counts
             .entry((row.case.id.0.as_str(), row.variant.as_str()))
             .or_default();
-        if !row.warm_up && (row.outcome.is_done() || row.outcome.is_failure()) {
+        if !row.warm_up {
             *count += 1;
         }
     }

@@ -105,7 +105,7 @@ pub fn rows_of_plan(plan: PlanId, context: &mut Context) -> anyhow::Result<Vec<R
 }
 
 /// Run sets of a case and machine that a comparison borrows from, the newest ones.
-const MOST_RUN_SETS: u32 = 200;
+const MOST_RUN_SETS: u32 = 80;
 
 /// What is remembered of how much the metrics of these runs vary, without the runs' own plans.
 pub fn noise_memory(context: &mut Context, rows: &[RunRow]) -> anyhow::Result<NoiseMemory> {

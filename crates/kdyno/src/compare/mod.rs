@@ -32,6 +32,14 @@ pub fn command(args: &CompareArgs, context: &mut Context) -> anyhow::Result<Stat
         )
         .into());
     }
+    let in_words = args.across.is_some() || !args.recover.is_empty() || args.aa;
+    if in_words && matches!(args.format, Format::Csv | Format::Json) {
+        return Err(UsageError::new(
+            "--across, --recover and --aa speak in words: there is no such CSV or JSON",
+            "leave --format out; the figures of every variant are in `compare --format json`",
+        )
+        .into());
+    }
     if args.aa {
         return controls::command(args, context);
     }

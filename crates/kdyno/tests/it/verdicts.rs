@@ -101,6 +101,16 @@ fn a_fix_takes_back_a_part() {
         .with_status(2)
         .says("no variant is called `gone`")
         .says("the runs have good, bad, fixed");
+    let words = [
+        "compare",
+        "--format",
+        "json",
+        "--recover",
+        "good",
+        "bad",
+        "fixed",
+    ];
+    bench.kdyno(&words).with_status(2).says("speak in words");
 }
 
 #[test]
