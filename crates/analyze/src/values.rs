@@ -23,11 +23,7 @@ pub fn compare_values(
     better: Better,
     options: &CompareOptions,
 ) -> Comparison {
-    let given: Vec<VariantName> = table
-        .variants
-        .iter()
-        .map(|name| VariantName(name.clone()))
-        .collect();
+    let given: Vec<VariantName> = table.variants.iter().cloned().map(VariantName).collect();
     let variants = if options.variants.is_empty() {
         given.clone()
     } else {
@@ -38,65 +34,27 @@ pub fn compare_values(
         .iter()
         .map(|name| given.iter().position(|known| known == name))
         .collect();
-    let laid_out = Layout::of(&table, &places);
-    let counts: Vec<Counts> = laid_out
-        .columns
-        .iter()
-        .map(|runs| Counts {
-            runs: runs.len(),
-            warm_ups: 0,
-            boots: BTreeSet::new(),
-        })
-        .collect();
-    let mut notes = Vec::new();
-    if table.missing > 0 {
-        notes.push(match table.missing {
-            1 => "1 value is missing or not finite and left out".to_owned(),
-            n => format!("{n} values are missing or not finite and left out"),
-        });
-    }
+    let layout = Layout::of(&table, &places);
+    let missing = table.missing;
     let wanted = |row: &ValueRow| {
         let globs = options.metrics.as_ref();
         globs.is_none_or(|globs| globs.matches(&row.metric))
     };
-    let rows: Vec<Row> = table
-        .metrics
-        .into_iter()
-        .filter(|row| wanted(row))
-        .map(|row| laid_out.row(row, &places, &variants, better))
+    let metrics = table.metrics.into_iter().filter(|row| wanted(row));
+    let rows: Vec<Row> = metrics
+        .map(|row| layout.row(row, &places, &variants, better))
         .collect();
     let columns: Vec<Column> = variants
         .iter()
-        .zip(&counts)
+        .zip(layout.counts())
         .map(|(name, counts)| Column {
             name: name.clone(),
             description: None,
-            counts: counts.clone(),
+            counts,
             control: options.controls.contains(name),
         })
         .collect();
-    let mut drafts = vec![Draft {
-        table: CaseTable {
-            case: CaseRef {
-                testcase: name.to_owned(),
-                params: String::new(),
-                id: CaseId(String::new()),
-            },
-            testbox: String::new(),
-            counts,
-            runs: laid_out.runs,
-            designs: Vec::new(),
-            failures: Vec::new(),
-            groups: Vec::new(),
-            hidden: 0,
-            controls: Vec::new(),
-            notes,
-        },
-        rows,
-        basis: None,
-        columns: laid_out.columns,
-        doubts: Vec::new(),
-    }];
+    let mut drafts = vec![layout.draft(name, rows, missing)];
     judge(&mut drafts, &columns, options);
     Comparison {
         columns,
@@ -145,6 +103,47 @@ impl Layout {
             layout.blocks.push(blocks.into_iter().collect());
         }
         layout
+    }
+
+    fn counts(&self) -> Vec<Counts> {
+        let counts = |runs: &Vec<u32>| Counts {
+            runs: runs.len(),
+            warm_ups: 0,
+            boots: BTreeSet::new(),
+        };
+        self.columns.iter().map(counts).collect()
+    }
+
+    /// The table under its title, with what was missing in the file.
+    fn draft(self, title: &str, rows: Vec<Row>, missing: usize) -> Draft {
+        let note = match missing {
+            0 => None,
+            1 => Some("1 value is missing or not finite and left out".to_owned()),
+            n => Some(format!("{n} values are missing or not finite and left out")),
+        };
+        let table = CaseTable {
+            case: CaseRef {
+                testcase: title.to_owned(),
+                params: String::new(),
+                id: CaseId(String::new()),
+            },
+            testbox: String::new(),
+            counts: self.counts(),
+            runs: self.runs,
+            designs: Vec::new(),
+            failures: Vec::new(),
+            groups: Vec::new(),
+            hidden: 0,
+            controls: Vec::new(),
+            notes: note.into_iter().collect(),
+        };
+        Draft {
+            table,
+            rows,
+            basis: None,
+            columns: self.columns,
+            doubts: Vec::new(),
+        }
     }
 
     fn row(

@@ -144,6 +144,48 @@ pub fn draw(
         variants.push(control.clone());
         descriptions.push("the first variant once more".to_owned());
     }
+    let trials = trials(list, planned, &variants, facts, options);
+    let cases = planned.iter().map(|planned| kept(list, planned)).collect();
+    Plan {
+        format: PLAN_FORMAT,
+        id: options.id,
+        created_unix_ns: options.created_unix_ns,
+        job: options.job.clone(),
+        testbox: facts.testbox.clone(),
+        kernel_release: facts.kernel_release.clone(),
+        host: options.host.clone(),
+        cpus: facts.cpus,
+        seed: options.seed,
+        runs: options.runs,
+        warm_up: options.warm_up,
+        variants,
+        descriptions,
+        cases,
+        trials,
+        skipped,
+        control,
+        looks: options.looks,
+    }
+}
+
+fn kept(list: &CaseList, planned: &PlannedCase) -> (CaseId, PlanCase) {
+    let case = &list.cases[planned.case];
+    let kept = PlanCase {
+        canonical: case.canonical.clone(),
+        rules: planned.rules.clone(),
+    };
+    (case.reference.id.clone(), kept)
+}
+
+/// Every trial in order: the cases in an order drawn per iteration, the variants of a block in one
+/// drawn per block.
+fn trials(
+    list: &CaseList,
+    planned: &[PlannedCase],
+    variants: &[VariantName],
+    facts: &BoxFacts,
+    options: &PlanOptions,
+) -> Vec<Trial> {
     let mut rng = Pcg64::seed_from_u64(options.seed);
     let mut trials = Vec::new();
     let mut block = 0u32;
@@ -186,35 +228,7 @@ pub fn draw(
             push_block(&mut rng, planned, iteration, false);
         }
     }
-    let keep = |planned: &PlannedCase| {
-        let case = &list.cases[planned.case];
-        let kept = PlanCase {
-            canonical: case.canonical.clone(),
-            rules: planned.rules.clone(),
-        };
-        (case.reference.id.clone(), kept)
-    };
-    let cases = planned.iter().map(keep).collect();
-    Plan {
-        format: PLAN_FORMAT,
-        id: options.id,
-        created_unix_ns: options.created_unix_ns,
-        job: options.job.clone(),
-        testbox: facts.testbox.clone(),
-        kernel_release: facts.kernel_release.clone(),
-        host: options.host.clone(),
-        cpus: facts.cpus,
-        seed: options.seed,
-        runs: options.runs,
-        warm_up: options.warm_up,
-        variants,
-        descriptions,
-        cases,
-        trials,
-        skipped,
-        control,
-        looks: options.looks,
-    }
+    trials
 }
 
 /// A name for the base once more that no variant has; nothing without a base.

@@ -5,7 +5,7 @@ use crate::context::UsageError;
 use anyhow::Context as _;
 use kdyno_job::catalog::Catalog;
 use kdyno_job::error::Source;
-use kdyno_job::jobfile::{Case, JobFile};
+use kdyno_job::jobfile::{Case, CaseList, JobFile};
 use kdyno_job::node::{Kind, Node, Place};
 use kdyno_job::plan::{Looks, Plan, PlanOptions, PlannedCase, draw};
 use kdyno_job::resolve::{ResolveError, resolve};
@@ -76,25 +76,7 @@ pub(super) fn plan(
         )
         .into());
     }
-    let mut planned = Vec::new();
-    let mut skipped = Vec::new();
-    for (position, case) in list.cases.iter().enumerate() {
-        match resolve_case(position, case, facts, catalog) {
-            Ok(case) => {
-                for work in &case.work {
-                    check_monitors(work, &name)?;
-                    check_affinity(work, facts, &name)?;
-                }
-                planned.push(case);
-            }
-            Err(ResolveError::Unmet(need)) => {
-                skipped.push(format!("{}: {need}", case.reference.name()))
-            }
-            Err(error) => {
-                return Err(error).with_context(|| format!("{name}: {}", case.reference.name()));
-            }
-        }
-    }
+    let (planned, skipped) = resolve_cases(&list, facts, catalog, &name)?;
     let since_1970 = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -381,6 +363,35 @@ fn check_size(job: &JobFile, runs: u32, warm_up: u32, yes: bool) -> anyhow::Resu
         return Err(UsageError::new(message, "if you mean it, add --yes").into());
     }
     Ok(())
+}
+
+/// The cases that this machine can run, and why it cannot run the others.
+fn resolve_cases(
+    list: &CaseList,
+    facts: &BoxFacts,
+    catalog: &Catalog,
+    name: &str,
+) -> anyhow::Result<(Vec<PlannedCase>, Vec<String>)> {
+    let mut planned = Vec::new();
+    let mut skipped = Vec::new();
+    for (position, case) in list.cases.iter().enumerate() {
+        match resolve_case(position, case, facts, catalog) {
+            Ok(case) => {
+                for work in &case.work {
+                    check_monitors(work, name)?;
+                    check_affinity(work, facts, name)?;
+                }
+                planned.push(case);
+            }
+            Err(ResolveError::Unmet(need)) => {
+                skipped.push(format!("{}: {need}", case.reference.name()))
+            }
+            Err(error) => {
+                return Err(error).with_context(|| format!("{name}: {}", case.reference.name()));
+            }
+        }
+    }
+    Ok((planned, skipped))
 }
 
 fn resolve_case(

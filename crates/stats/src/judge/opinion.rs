@@ -2,7 +2,7 @@
 //!
 //! It adds reasons and can take a claim back; it never makes one, so that it costs no error rate.
 
-use super::{Cache, Effect, Evidence, Judgement, Reason, Spread, Verdict};
+use super::{Cache, Effect, Evidence, Judgement, Reason, Verdict};
 use crate::paired::{signed_rank, walsh_location};
 use crate::rank::{hodges_lehmann, mann_whitney};
 use crate::spread::{SpreadTest, brown_forsythe};
@@ -38,7 +38,7 @@ pub fn second_opinion(evidence: &Evidence, cache: &mut Cache) -> Option<Opinion>
         return None;
     }
     let spread = brown_forsythe(a, b);
-    if let Spread::Pairs(_) = evidence.spread {
+    if evidence.is_paired() {
         let pairs: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
         let shift = walsh_location(&pairs, LEVEL)?;
         return Some(Opinion {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::moderated::Prior;
 use proptest::prelude::*;
 
 const RULE: Rule = Rule {
