@@ -8,10 +8,12 @@
 
 use kdyno_model::{BlockValue, MetricName, ValueRow, ValueTable};
 use std::collections::HashMap;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 const HEADER: [&str; 3] = ["metric", "variant", "value"];
 const BLOCK: &str = "block";
+/// No line is longer; the file may have no line breaks at all.
+const MOST_LINE: u64 = 1 << 16;
 /// More variants than this are a mistake, such as columns in the wrong order.
 const MOST_VARIANTS: usize = 1000;
 
@@ -61,11 +63,11 @@ pub fn read_long(mut input: impl BufRead) -> Result<ValueTable, LongError> {
     loop {
         line += 1;
         bytes.clear();
-        let got = input.read_until(b'\n', &mut bytes);
+        let got = (&mut input).take(MOST_LINE).read_until(b'\n', &mut bytes);
         if got.map_err(|source| LongError::Read { line, source })? == 0 {
             break;
         }
-        let taken = text_of(&bytes).and_then(|text| reader.take(text));
+        let taken = text_of(&bytes).and_then(|text| reader.take_line(text));
         taken.map_err(|reason| LongError::Line { line, reason })?;
     }
     if reader.fields == 0 {
@@ -76,6 +78,9 @@ pub fn read_long(mut input: impl BufRead) -> Result<ValueTable, LongError> {
 }
 
 fn text_of(bytes: &[u8]) -> Result<&str, String> {
+    if bytes.len() as u64 == MOST_LINE {
+        return Err(format!("it is longer than {MOST_LINE} bytes"));
+    }
     let text = std::str::from_utf8(bytes).map_err(|_| "it is no UTF-8 text".to_owned())?;
     Ok(text.trim_end_matches(['\n', '\r']))
 }
@@ -92,7 +97,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn take(&mut self, line: &str) -> Result<(), String> {
+    fn take_line(&mut self, line: &str) -> Result<(), String> {
         if self.fields == 0 {
             return self.header(line.trim_start_matches('\u{feff}'));
         }
@@ -311,6 +316,8 @@ mod tests {
     #[test]
     fn errors_name_the_line() {
         assert!(message("").contains("line 1: the file is empty"));
+        let long = "x".repeat(1 << 17);
+        assert!(message(&long).contains("line 1: it is longer than 65536 bytes"));
         assert!(message("a,b\n").contains("line 1: the header is `a,b`"));
         let body = |line: &str| message(&format!("metric,variant,value\nx,a,1\n{line}\n"));
         assert!(body("x,a").contains("line 3: no value in it"));

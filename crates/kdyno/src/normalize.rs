@@ -1,7 +1,7 @@
 //! `kdyno normalize`: figures on a scale between two variants, per machine.
 
 use crate::cli::NormalizeArgs;
-use crate::compare::{recheck_commands, selected};
+use crate::compare::{known_names, recheck_commands, selected};
 use crate::context::{Context, Status, UsageError};
 use kdyno_analyze::normalize::normalize;
 use kdyno_analyze::{CompareOptions, Comparison, Diagnostics, MetricGlobs, compare, render};
@@ -47,10 +47,9 @@ fn column(comparison: &Comparison, option: &str, name: &str) -> Result<VariantNa
     let names = || comparison.columns.iter().map(|column| &column.name);
     let found = names().find(|known| known.as_str() == name);
     found.cloned().ok_or_else(|| {
-        let known: Vec<&str> = names().map(VariantName::as_str).collect();
         UsageError::new(
             format!("{option}: no variant is called `{name}`"),
-            format!("the runs have {}", known.join(", ")),
+            known_names(names()),
         )
     })
 }

@@ -16,9 +16,13 @@ pub struct CaseRef {
 }
 
 impl CaseRef {
-    /// `testcase/params`, the name that selections match.
+    /// `testcase/params`, the name that selections match; the testcase alone where nobody knows of
+    /// params, as for values from a file.
     #[must_use]
     pub fn name(&self) -> String {
+        if self.params.is_empty() {
+            return self.testcase.clone();
+        }
         format!("{}/{}", self.testcase, self.params)
     }
 

@@ -327,7 +327,10 @@ fn interval_title(table: &CaseTable, places: &[usize]) -> String {
         .next();
     level.map_or_else(
         || "interval".to_owned(),
-        |level| format!("{}% interval", general(100.0 * level, 3)),
+        |level| match level {
+            level if level > 0.999_99 => ">99.999% interval".to_owned(),
+            level => format!("{}% interval", general(100.0 * level, 5)),
+        },
     )
 }
 

@@ -45,6 +45,10 @@ pub fn command(args: &CompareArgs, context: &mut Context) -> anyhow::Result<Stat
     }
     if let Some(file) = &args.csv {
         let comparison = values::compare_file(file, args)?;
+        if !args.metric.is_empty() && has_no_row(&comparison) {
+            let hint = format!("the first field of each line of {file} is the metric");
+            return Err(UsageError::new("no metric matches", hint).into());
+        }
         return conclude(&comparison, &BTreeMap::new(), args, context);
     }
     let selected = selected(&args.select, context)?;
@@ -65,12 +69,7 @@ pub fn command(args: &CompareArgs, context: &mut Context) -> anyhow::Result<Stat
     let comparison = compare(&selected.rows, &options);
     if selected.rows.is_empty() {
         context.note("no run yet; begin with `kdyno run jobs/quickstart.yaml`");
-    } else if filtered
-        && comparison
-            .tables
-            .iter()
-            .all(|table| table.rows().next().is_none())
-    {
+    } else if filtered && has_no_row(&comparison) {
         let error = UsageError::new(
             "no run has such a metric",
             "see `kdyno show --all` for the names",
@@ -79,6 +78,21 @@ pub fn command(args: &CompareArgs, context: &mut Context) -> anyhow::Result<Stat
     }
     let commands = recheck_commands(&selected.plans);
     conclude(&comparison, &commands, args, context)
+}
+
+fn has_no_row(comparison: &Comparison) -> bool {
+    let mut rows = comparison.tables.iter().flat_map(|table| table.rows());
+    rows.next().is_none()
+}
+
+/// Names for a hint.
+pub fn known_names<'a>(names: impl Iterator<Item = &'a VariantName>) -> String {
+    let names: Vec<&str> = names.map(VariantName::as_str).collect();
+    if names.is_empty() {
+        "there is no run yet; begin with `kdyno run jobs/quickstart.yaml`".to_owned()
+    } else {
+        format!("the runs have {}", names.join(", "))
+    }
 }
 
 /// What to run on a machine to look again, with twice the runs, by the machine's name.

@@ -1,5 +1,6 @@
 //! `--recover GOOD BAD FIXED`: how much of a regression a fix takes back.
 
+use super::known_names;
 use crate::context::UsageError;
 use kdyno_model::VariantName;
 
@@ -11,10 +12,9 @@ pub(super) fn columns(
     let column = |name: &String| {
         let found = known.iter().find(|(known, _)| known.as_str() == name);
         found.map(|(name, _)| name.clone()).ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
             UsageError::new(
                 format!("--recover: no variant is called `{name}`"),
-                format!("the runs have {}", names.join(", ")),
+                known_names(known.iter().map(|(name, _)| name)),
             )
         })
     };

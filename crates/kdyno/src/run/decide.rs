@@ -152,6 +152,9 @@ impl Decider {
         let done = runs_done(&self.rows);
         let spared = self.looks.most.saturating_sub(done);
         match self.stopped {
+            Some(Stopped::Decided) if self.saw_nothing() => format!(
+                "ended after {done} runs a side: no headline metric has figures on both sides"
+            ),
             Some(Stopped::Decided) => format!(
                 "decided after {done} runs a side: every headline metric is settled; {spared} of \
                  {} runs a side were not needed{}",
@@ -166,6 +169,12 @@ impl Decider {
             }
             None => format!("{done} runs a side are done; {}", self.undecided()),
         }
+    }
+
+    fn saw_nothing(&self) -> bool {
+        self.seen
+            .last()
+            .is_some_and(|seen| seen.standings.is_empty())
     }
 
     /// About how long so many more runs a side would have taken.

@@ -187,7 +187,7 @@ fn runs_until_it_is_decided() {
     assert_eq!(decision["stopped"], "decided");
     assert_eq!(decision["looks"][0]["standings"][0]["verdict"], "regressed");
     // Later comparisons are held to the level of the look that ended it.
-    bench.kdyno(&["compare"]).ok().says("100% interval");
+    bench.kdyno(&["compare"]).ok().says("99.999% interval");
     bench
         .kdyno(&["run", "--resume"])
         .ok()
