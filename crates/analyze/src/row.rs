@@ -33,7 +33,7 @@ pub fn row_of(record: &RunRecord) -> RunRow {
         clock: record.clock,
         instrument: trial.work.instrument.clone(),
         outcome: record.outcome.clone(),
-        scalars: scalars(&record.readings),
+        scalars: scalars_of(&record.readings),
         rich: record
             .readings
             .iter()
@@ -43,7 +43,10 @@ pub fn row_of(record: &RunRecord) -> RunRow {
     }
 }
 
-fn scalars(readings: &[Reading]) -> Vec<Scalar> {
+/// One number per metric, where one number stands for it; of two readings of one metric the first
+/// counts.
+#[must_use]
+pub fn scalars_of(readings: &[Reading]) -> Vec<Scalar> {
     let mut known: HashSet<&MetricName> = HashSet::new();
     let mut scalars = Vec::new();
     for reading in readings {

@@ -397,3 +397,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn rules_may_share_a_stream() {
+    let mut rules = rules(
+        r"^reads (?P<ops>\d+)",
+        vec![rule("ops", reduce("ops", Reduce::Sum, Reduce::Mean))],
+    );
+    rules.lines.push(LineRule {
+        pattern: r"^writes (?P<ops>\d+)".to_owned(),
+        from: OutputStream::Stdout,
+    });
+    let (readings, problem) = run(&rules, &["reads 3\nwrites 4\n", "reads 1\n"]);
+    assert_eq!(problem, None);
+    // 7 in the first round, 1 in the second.
+    assert_eq!(scalar(&readings, "t.ops"), 4.0);
+}

@@ -97,7 +97,7 @@ pub fn resolve(
     };
     Ok(Resolved {
         work,
-        rules: rules(spec, program),
+        rules: rules(spec, program, &names),
     })
 }
 
@@ -322,8 +322,15 @@ fn evaluate_or(names: &Names, what: &str, expression: &str) -> Result<i64, Resol
 }
 
 /// The program's rules with what the job says of its command's metrics.
-fn rules(spec: &CaseSpec, program: &Program) -> ExtractRules {
+fn rules(spec: &CaseSpec, program: &Program, names: &Names) -> ExtractRules {
     let mut rules = program.rules.clone();
+    rules.metrics.retain(|rule| {
+        let mut limits = program.only.iter().filter(|(name, ..)| *name == rule.name);
+        limits.all(|(_, option, values)| {
+            let value = names.texts.get(option);
+            value.is_some_and(|value| values.contains(value))
+        })
+    });
     rules.prefix.clone_from(&spec.testcase);
     rules
         .metrics

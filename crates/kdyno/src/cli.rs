@@ -65,6 +65,14 @@ Rows are `name N Min Max Median Avg Stddev` on the scale; below, per machine: el
 none or worse, by an interval that the ends' own uncertainty is part of. Exit status 4 when no
 machine has a scale since its ends do not clearly differ.";
 
+const PROGRAM_EXAMPLES: &str = "\
+Examples:
+  kdyno program list                         all programs, and which are installed here
+  kdyno program show hackbench               its options and metrics
+  kdyno program check programs/mine          whether an entry of yours reads its recorded output
+
+Programs of yours: folders with a program.yaml below ./programs or ~/.config/kdyno/programs.";
+
 /// kdyno puts a kernel on the dyno: did a change make the system slower, by how much, and is it
 /// real?
 #[derive(Debug, Parser)]
@@ -93,6 +101,9 @@ pub enum Command {
     /// Put figures on a scale where one variant is 0 and another is 1, per machine
     #[command(after_help = NORMALIZE_EXAMPLES)]
     Normalize(NormalizeArgs),
+    /// The programs that a job can name: list, show, check
+    #[command(after_help = PROGRAM_EXAMPLES)]
+    Program(ProgramArgs),
     /// Look after the index of runs
     Index(IndexArgs),
     /// Put back what a run that died has left changed
@@ -323,6 +334,28 @@ pub struct NormalizeArgs {
     /// Metrics that match instead of the headline ones (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub metric: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct ProgramArgs {
+    #[command(subcommand)]
+    pub command: ProgramCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ProgramCommand {
+    /// All programs, and whether they are installed
+    List,
+    /// What a program measures: its options and metrics
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Read the recorded output of entries, and compare with what they expect
+    Check {
+        /// Folders with a program.yaml [default: all of yours]
+        folders: Vec<PathBuf>,
+    },
 }
 
 #[derive(Debug, Args)]

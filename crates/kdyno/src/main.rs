@@ -11,6 +11,7 @@ mod generate;
 mod index;
 mod list;
 mod normalize;
+mod program;
 mod restore;
 mod run;
 mod show;
@@ -69,6 +70,7 @@ fn command_line() -> ExitCode {
         cli::Command::Show(args) => show::command(&args, &mut context),
         cli::Command::Stat(args) => stat::command(&args, &mut context),
         cli::Command::Normalize(args) => normalize::command(&args, &mut context),
+        cli::Command::Program(args) => program::command(&args, &mut context),
         cli::Command::Index(args) => index::command(&args, &mut context),
         cli::Command::Restore => restore::command(&mut context),
         cli::Command::Completions { shell } => generate::completions(shell, &mut context),

@@ -47,7 +47,7 @@ pub(super) fn scan(
         .map(|line| compile(rules, &line.pattern, line.from));
     let compiled = compiled.collect::<Result<Vec<_>, _>>()?;
     let mut found = Found::default();
-    for round in &measurement.rounds {
+    for (number, round) in measurement.rounds.iter().enumerate() {
         let stdout = slice(raw.stdout, round.stdout_from, round.stdout_to);
         let stderr = slice(raw.stderr, round.stderr_from, round.stderr_to);
         for rule in &compiled {
@@ -56,7 +56,7 @@ pub(super) fn scan(
             } else {
                 stderr
             };
-            found.take_round(rule, text);
+            found.take_round(number, rule, text);
         }
     }
     Ok(found)
@@ -79,14 +79,13 @@ fn slice(bytes: &[u8], from: u64, to: u64) -> &[u8] {
 }
 
 impl Found {
-    fn take_round(&mut self, rule: &Rule, text: &[u8]) {
+    /// Applies a rule to the output of round `number`; rules may share a stream.
+    fn take_round(&mut self, number: usize, rule: &Rule, text: &[u8]) {
         let keyed = rule.names.iter().any(|name| name == "key");
         if !keyed {
             for name in &rule.names {
-                self.streams
-                    .entry(name.clone())
-                    .or_default()
-                    .push(Vec::new());
+                let rounds = self.streams.entry(name.clone()).or_default();
+                rounds.resize(number + 1, Vec::new());
             }
         }
         for line in text.split(|byte| *byte == b'\n') {

@@ -66,6 +66,11 @@ pub(super) fn program(source: Source<'_>) -> Read<Program> {
         rounds_at_most: until("at_most")?,
         rounds_until: until("until")?,
         timeout: entry.optional_text("timeout")?,
+        only: entry
+            .map("metrics", load_only)?
+            .into_iter()
+            .flatten()
+            .collect(),
         rules: ExtractRules {
             prefix: String::new(),
             lines: entry.list("extract", load_line)?,
@@ -297,7 +302,7 @@ const ROLES: [(&str, Role); 3] = [
 
 fn load_metric(name: &Key, entry: &Entry<'_>) -> Read<MetricRule> {
     entry.only(&[
-        "about", "unit", "better", "role", "reduce", "ratio", "spread",
+        "about", "unit", "better", "role", "only", "reduce", "ratio", "spread",
     ])?;
     let better = entry
         .optional("better")
@@ -311,6 +316,22 @@ fn load_metric(name: &Key, entry: &Entry<'_>) -> Read<MetricRule> {
         role: role.unwrap_or(Role::Program),
         about: entry.text("about")?,
         derive: Some(load_derive(entry)?),
+    })
+}
+
+/// Metric, option and the values of it that give the metric.
+type Only = (String, String, Vec<String>);
+
+fn load_only(name: &Key, entry: &Entry<'_>) -> Read<Vec<Only>> {
+    let Some(only) = entry.optional("only") else {
+        return Ok(Vec::new());
+    };
+    only.each(|option, values| {
+        let values = match values.node.items() {
+            Some(items) => items.iter().map(|item| values.at(item).as_text()).collect(),
+            None => values.as_text().map(|value| vec![value]),
+        };
+        Ok((name.text.clone(), option.text.clone(), values?))
     })
 }
 

@@ -8,21 +8,8 @@ mod load;
 use crate::error::{JobError, Source};
 use kdyno_model::ExtractRules;
 
-/// The folders that are built in.
-const BUILT_IN: &[(&str, &str)] = &[
-    (
-        "catalog/command/program.yaml",
-        include_str!("../../catalog/command/program.yaml"),
-    ),
-    (
-        "catalog/hackbench/program.yaml",
-        include_str!("../../catalog/hackbench/program.yaml"),
-    ),
-    (
-        "catalog/vm-scalability/program.yaml",
-        include_str!("../../catalog/vm-scalability/program.yaml"),
-    ),
-];
+/// The folders that are built in, in order of their names.
+const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 /// All programs that a job can name.
 #[derive(Clone, Debug)]
@@ -63,6 +50,8 @@ pub struct Program {
     pub timeout: Option<String>,
     /// How its output is read; the prefix is filled in per case.
     pub rules: ExtractRules,
+    /// Metrics that only some values of an option give: metric, option, values.
+    pub only: Vec<(String, String, Vec<String>)>,
 }
 
 /// The executable of a program.
@@ -137,6 +126,20 @@ impl Catalog {
         Ok(Self {
             programs: programs.collect::<Result<_, _>>()?,
         })
+    }
+
+    /// Adds a program from the text of its entry, in place of one of the same name, and gives its
+    /// name.
+    ///
+    /// # Errors
+    /// What is wrong with the entry, with its line.
+    pub fn add(&mut self, source: Source<'_>) -> Result<String, JobError> {
+        let program = load::program(source)?;
+        let name = program.name.clone();
+        self.programs.retain(|known| known.name != name);
+        self.programs.push(program);
+        self.programs.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(name)
     }
 
     /// The program of this name.

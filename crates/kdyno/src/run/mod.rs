@@ -10,6 +10,7 @@ use crate::cli::RunArgs;
 use crate::compare;
 use crate::context::{Context, Status, UsageError, reader_is_gone};
 use crate::index;
+use crate::program;
 use anyhow::Context as _;
 use execute::Finished;
 use kdyno_analyze::noise::NoiseMemory;
@@ -26,7 +27,7 @@ use std::path::PathBuf;
 
 /// Runs a new plan, or finishes the newest unfinished one.
 pub fn command(args: &RunArgs, context: &mut Context) -> anyhow::Result<Status> {
-    let catalog = Catalog::built_in()?;
+    let catalog = program::catalog()?;
     if args.resume {
         return resume(args, &catalog, context);
     }
