@@ -9,6 +9,7 @@ use kdyno_analyze::{CompareOptions, compare_values};
 use kdyno_formats::{RawOutput, extract, read_long};
 use kdyno_job::catalog::Catalog;
 use kdyno_job::error::Source;
+use kdyno_job::include::expand;
 use kdyno_job::jobfile::JobFile;
 use kdyno_job::resolve::resolve;
 use kdyno_model::{
@@ -26,7 +27,7 @@ const JOBS: [&str; 5] = [
     include_str!("../../jobs/thp-setting.yaml"),
     include_str!("../../jobs/hackbench.yaml"),
     "a: &x {b: 1}\n<<: *x\n---\ntestcase: t\ncommand: [a, 'b']\nvariants: {v: {environment: {A: ~}}}\n",
-    "testcase: t\ncommand: |\n  echo 1\nhugepages: {2M: 5}\nsysctl: {vm.swappiness: [1, 2]}\nneed_memory: 1%\n",
+    "<<: {file: b.yaml, ignore: [a]}\ntestcase: t\nenvironment.A+: 2\nsysctl-:\ncommand: |\n  echo 1\nhugepages: {2M: 5}\nsysctl: {vm.swappiness: [1, 2]}\nneed_memory: 1%\n",
 ];
 const OUTPUTS: [&str; 3] = [
     include_str!("../../crates/job/catalog/vm-scalability/fixtures/anon-w-seq.out"),
@@ -139,10 +140,15 @@ fn watched(kind: &str, n: u64, input: &[u8], parse: impl FnOnce()) -> anyhow::Re
 
 fn read_job(bytes: &[u8], catalog: &Catalog) {
     let text = String::from_utf8_lossy(bytes);
+    let included = |name: &str, _: &str| Ok((name.to_owned(), JOBS[3].to_owned()));
+    let Ok(expanded) = expand("fuzz.yaml", &text, &included) else {
+        return;
+    };
+    let text = &expanded.text;
     let Ok(job) = JobFile::read(
         Source {
-            name: "fuzz.yaml",
-            text: &text,
+            origins: &expanded.origins,
+            ..Source::new("fuzz.yaml", text)
         },
         catalog,
     ) else {

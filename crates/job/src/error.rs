@@ -11,6 +11,37 @@ pub struct Source<'a> {
     pub name: &'a str,
     /// The whole text.
     pub text: &'a str,
+    /// Where each line came from, when some of them are included; empty when all are its own.
+    pub origins: &'a [Origin],
+}
+
+/// Where a line of a job came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The file.
+    pub name: String,
+    /// Its line in that file, from 1.
+    pub line: usize,
+    /// Which taking-in of a file it belongs to; a file may be included twice.
+    pub instance: usize,
+}
+
+impl<'a> Source<'a> {
+    /// A text all of whose lines are its own.
+    #[must_use]
+    pub fn new(name: &'a str, text: &'a str) -> Self {
+        Self {
+            name,
+            text,
+            origins: &[],
+        }
+    }
+
+    /// Where a line came from, when that is known.
+    #[must_use]
+    pub fn origin(&self, line: usize) -> Option<&'a Origin> {
+        self.origins.get(line.checked_sub(1)?)
+    }
 }
 
 /// Something is wrong with a job file, a catalog entry or a variant option.
@@ -48,6 +79,13 @@ impl JobError {
         if place.line > 0 {
             error.place = Some(place);
             error.line_text = source.text.lines().nth(place.line - 1).map(shorten);
+            if let Some(origin) = source.origin(place.line) {
+                error.source_name.clone_from(&origin.name);
+                error.place = Some(Place {
+                    line: origin.line,
+                    ..place
+                });
+            }
         }
         error
     }

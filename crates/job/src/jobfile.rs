@@ -2,7 +2,8 @@
 
 use crate::axes::{Axis, axes_of, combinations, point};
 use crate::catalog::{Catalog, Program};
-use crate::error::{JobError, Source};
+use crate::error::{JobError, Origin, Source};
+use crate::increment::lay;
 use crate::keys::{self, FREE_MAPS, PLAN_KEYS};
 use crate::name::{canonical, case_ref};
 use crate::node::{Key, Kind, Node, Place};
@@ -19,6 +20,7 @@ pub const MOST_CASES: u64 = 1_000_000;
 pub struct JobFile {
     source_name: String,
     source_text: String,
+    origins: Vec<Origin>,
     documents: Vec<Document>,
     /// What is under test, in the order of the file, then of the command line.
     pub variants: Vec<Variant>,
@@ -84,6 +86,7 @@ impl JobFile {
         let mut job = Self {
             source_name: source.name.to_owned(),
             source_text: source.text.to_owned(),
+            origins: source.origins.to_vec(),
             documents: Vec::new(),
             variants: Vec::new(),
             runs: plan_number(source, first, "runs")?,
@@ -135,6 +138,7 @@ impl JobFile {
         Some(Self {
             source_name: "the command line".to_owned(),
             source_text: String::new(),
+            origins: Vec::new(),
             documents: vec![Document {
                 node,
                 program,
@@ -152,6 +156,7 @@ impl JobFile {
         Source {
             name: &self.source_name,
             text: &self.source_text,
+            origins: &self.origins,
         }
     }
 
@@ -166,16 +171,11 @@ impl JobFile {
             return Ok(());
         };
         let mut ignored_keys: Vec<String> = Vec::new();
-        let laid = later.iter().map(|over| {
-            let mut node = first.clone();
-            for (key, value) in over.entries().unwrap_or_default() {
-                node.set(key.clone(), value.clone());
-            }
-            (over.place, node)
-        });
-        let all: Vec<(Place, Node)> = std::iter::once((first.place, first.clone()))
-            .chain(laid)
-            .collect();
+        let first = lay(source, &Node::empty_map(first.place), first, catalog)?;
+        let mut all: Vec<(Place, Node)> = vec![(first.place, first.clone())];
+        for over in later {
+            all.push((over.place, lay(source, &first, over, catalog)?));
+        }
         for (place, node) in all {
             let program = keys::program_of(source, &node, catalog)?;
             let (node, ignored) = keys::normalise(&node, program);
@@ -207,7 +207,7 @@ impl JobFile {
             ));
         }
         if self.documents.is_empty() {
-            return Err(no_program(source, first, catalog));
+            return Err(no_program(source, &first, catalog));
         }
         Ok(())
     }
@@ -292,10 +292,7 @@ impl JobFile {
     /// Not of that form, an unknown key, or a value that the key cannot have.
     pub fn add_variant_option(&mut self, text: &str, catalog: &Catalog) -> Result<(), JobError> {
         let shown = format!("-V {text}");
-        let source = Source {
-            name: &shown,
-            text: "",
-        };
+        let source = Source::new(&shown, "");
         let form = || {
             JobError::whole(source, "not of the form NAME:KEY=VALUE")
                 .hint("for instance: -V thp-on:thp.enabled=always -V thp-off:thp.enabled=never")
@@ -524,7 +521,7 @@ fn without_plan_keys(node: &Node) -> Node {
 
 /// `vm-scalability.madv_thp` is two keys; `sysctl.vm.swappiness` is `sysctl` and
 /// `vm.swappiness`, since keys below some maps are free text.
-fn split_key(key: &str, catalog: &Catalog) -> Vec<String> {
+pub(crate) fn split_key(key: &str, catalog: &Catalog) -> Vec<String> {
     match key.split_once('.') {
         Some((first, rest))
             if FREE_MAPS.contains(&first) || first == "thp" || catalog.get(first).is_some() =>

@@ -9,6 +9,8 @@ mod axes;
 pub mod catalog;
 pub mod error;
 pub mod expr;
+pub mod include;
+mod increment;
 pub mod jobfile;
 mod keys;
 mod name;

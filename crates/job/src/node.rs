@@ -155,6 +155,26 @@ impl Node {
         }
     }
 
+    /// The value at `path`, where there is one.
+    #[must_use]
+    pub fn at(&self, path: &[String]) -> Option<&Node> {
+        path.iter().try_fold(self, |node, key| node.get(key))
+    }
+
+    /// Removes the value at `path`; nothing where there is none.
+    pub fn remove(&mut self, path: &[String]) {
+        let Some((first, rest)) = path.split_first() else {
+            return;
+        };
+        if let Kind::Map(entries) = &mut self.kind {
+            if rest.is_empty() {
+                entries.retain(|(key, _)| key.text != *first);
+            } else if let Some((_, inner)) = entries.iter_mut().find(|(k, _)| k.text == *first) {
+                inner.remove(rest);
+            }
+        }
+    }
+
     /// Sets the value at `path`, making maps on the way; a value in the way is replaced.
     pub fn set_path(&mut self, path: &[String], value: Node) {
         let Some((first, rest)) = path.split_first() else {

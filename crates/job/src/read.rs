@@ -1,8 +1,8 @@
 //! YAML events to [`Node`] trees, one per document.
 //!
 //! Nothing is executed and nothing is interpreted. Plain YAML merge keys (`<<: *base`, also
-//! several of them) are resolved; a merge key with a file name is an include, which this
-//! version refuses. Depth and size are bounded, so that no file can exhaust memory or stack.
+//! several of them) are resolved; includes have been put in place before. Depth and size are
+//! bounded, so that no file can exhaust memory or stack.
 
 use crate::error::{JobError, Source};
 use crate::node::{Key, Kind, Node, Place, Style};
@@ -211,7 +211,11 @@ fn insert(source: Source<'_>, map: &mut Node, key: Key, value: Node) -> Result<(
         }
         let earlier = entries.iter_mut().find(|(k, _)| k.text == key.text);
         match earlier {
-            Some((k, _)) if k.place.line >= begins.line && k.place != Place::default() => {
+            Some((k, _))
+                if k.place.line >= begins.line
+                    && k.place != Place::default()
+                    && of_one_file(source, k.place, key.place) =>
+            {
                 let message = format!("`{}` is given twice", key.text);
                 let first = k.place.line;
                 return Err(JobError::at(source, key.place, message).hint(format!(
@@ -225,14 +229,20 @@ fn insert(source: Source<'_>, map: &mut Node, key: Key, value: Node) -> Result<(
     Ok(())
 }
 
+/// Whether two keys were written in one file: a key replaces one that was included.
+fn of_one_file(source: Source<'_>, one: Place, other: Place) -> bool {
+    let instance = |place: Place| source.origin(place.line).map(|origin| origin.instance);
+    instance(one) == instance(other)
+}
+
 fn merge_key(source: Source<'_>, map: &mut Node, key: &Key, value: &Node) -> Result<(), JobError> {
     let refused = || {
         JobError::at(
             source,
             key.place,
-            "including another job file with `<<: FILE` is not supported",
+            "an include stands alone at the beginning of a line",
         )
-        .hint("copy its keys here, or use a YAML anchor: `<<: *name`")
+        .hint("write `<<: FILE` at the top level, or use a YAML anchor: `<<: *name`")
     };
     let merged: &[Node] = match &value.kind {
         Kind::Scalar { .. } => return Err(refused()),

@@ -2,6 +2,7 @@
 
 use kdyno_job::catalog::Catalog;
 use kdyno_job::error::Source;
+use kdyno_job::include::expand;
 use kdyno_job::jobfile::JobFile;
 use kdyno_job::plan::{Looks, Plan, PlanOptions, PlannedCase, draw};
 use kdyno_job::resolve::resolve;
@@ -33,11 +34,7 @@ fn catalog() -> Catalog {
 }
 
 fn read(text: &str) -> Result<JobFile, String> {
-    let source = Source {
-        name: "job.yaml",
-        text,
-    };
-    JobFile::read(source, &catalog()).map_err(|e| with_hint(&e))
+    JobFile::read(Source::new("job.yaml", text), &catalog()).map_err(|e| with_hint(&e))
 }
 
 fn with_hint(error: &kdyno_job::error::JobError) -> String {
@@ -220,7 +217,12 @@ fn merge_keys_stay_yamls_and_may_come_twice() {
     assert!(refusal(text).contains("unknown key `x`"));
     let text = "hackbench:\n  <<: &a {ipc: pipe, mode: threads}\n  <<: {fds: 5}\n  mode: process\n";
     assert_eq!(names(text), ["hackbench/5-pipe-process"]);
-    assert!(refusal("<<: other.yaml\n").contains("including another job file"));
+    let inside = "hackbench:\n  <<: other.yaml\n";
+    assert!(
+        refusal(inside).contains("an include stands alone"),
+        "{}",
+        refusal(inside)
+    );
 }
 
 #[test]
@@ -497,6 +499,42 @@ fn public_hackbench_and_hugetlb_jobs_get_their_names() {
     }
 }
 
+/// Every include of the public job files is found and taken in.
+#[test]
+fn public_includes_are_taken_in() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/lkp/jobs");
+    if !root.is_dir() {
+        eprintln!("skipped: no public job files beside the checkout");
+        return;
+    }
+    let find = |name: &str, from: &str| {
+        let folders = Path::new(from).ancestors().skip(1).take(4);
+        let mut paths = folders.map(|folder| folder.join(name));
+        let path = paths.find(|path| path.is_file()).ok_or("no such file")?;
+        let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
+        Ok((path.display().to_string(), text))
+    };
+    let mut folders = vec![root];
+    let mut included = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(text) = std::fs::read_to_string(&path)
+                && text.contains("<<: ")
+            {
+                let name = path.display().to_string();
+                let expanded = expand(&name, &text, &find).map_err(|e| with_hint(&e));
+                let expanded = expanded.expect("expands");
+                assert_eq!(expanded.text.lines().count(), expanded.origins.len());
+                included += usize::from(expanded.text != text);
+            }
+        }
+    }
+    assert!(included >= 10, "{included}");
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(text in "\\PC{0,200}") {
@@ -545,4 +583,109 @@ fn looks_end_at_the_most_runs() {
     assert_eq!(looks(5, 20), [5, 10, 15, 20]);
     assert_eq!(looks(5, 12), [5, 10, 12]);
     assert_eq!(looks(0, 2), [1, 2]);
+}
+
+/// Reads a job with the files that it may include.
+fn read_with(text: &str, files: &[(&str, &str)]) -> Result<JobFile, String> {
+    let find = |name: &str, _from: &str| {
+        let found = files.iter().find(|(known, _)| *known == name);
+        let (name, text) = found.ok_or_else(|| "no such file".to_owned())?;
+        Ok(((*name).to_owned(), (*text).to_owned()))
+    };
+    let expanded = expand("job.yaml", text, &find).map_err(|e| with_hint(&e))?;
+    let source = Source {
+        origins: &expanded.origins,
+        ..Source::new("job.yaml", &expanded.text)
+    };
+    JobFile::read(source, &catalog()).map_err(|e| with_hint(&e))
+}
+
+fn names_with(text: &str, files: &[(&str, &str)]) -> Vec<String> {
+    let job = read_with(text, files).expect("reads");
+    let list = job.cases("k", &catalog()).expect("expands");
+    list.cases
+        .iter()
+        .map(|case| case.reference.name())
+        .collect()
+}
+
+const INCLUDED: (&str, &str) = (
+    "hackbench.yaml",
+    "testcase: hackbench\nnr_threads: [1, 2]\nhackbench:\n  ipc: [pipe, socket]\n",
+);
+
+#[test]
+fn an_included_job_is_taken_in_and_its_keys_replaced() {
+    let files = [INCLUDED];
+    assert_eq!(
+        names_with("<<: hackbench.yaml\nnr_threads: 4\n", &files),
+        ["hackbench/pipe-4", "hackbench/socket-4"]
+    );
+    assert_eq!(
+        names_with(
+            "<<: {file: hackbench.yaml, nr_threads: 8, ignore: [hackbench]}\n",
+            &files
+        ),
+        ["hackbench/8"]
+    );
+    // A file that includes one that includes one; a key of its own twice is still a mistake.
+    let files = [
+        INCLUDED,
+        ("mid.yaml", "<<: hackbench.yaml\nnr_threads: 3\n"),
+    ];
+    assert_eq!(names_with("<<: mid.yaml\n", &files).len(), 2);
+    let twice = read_with("<<: mid.yaml\nnr_threads: 1\nnr_threads: 2\n", &files);
+    let twice = twice.expect_err("a key twice");
+    assert!(
+        twice.contains("job.yaml:3:1: `nr_threads` is given twice"),
+        "{twice}"
+    );
+}
+
+#[test]
+fn an_error_in_an_included_job_names_its_file_and_line() {
+    let files = [(
+        "part.yaml",
+        "testcase: hackbench\n\nhackbensh: {ipc: pipe}\n",
+    )];
+    let error = read_with("runs: 3\n<<: part.yaml\n", &files).expect_err("an error");
+    assert!(error.contains("part.yaml:3:1: "), "{error}");
+    assert!(error.contains("3 | hackbensh: {ipc: pipe}"), "{error}");
+    let value = [("part.yaml", "testcase: hackbench\nhackbench: {ipc: mail}\n")];
+    let error = read_with("<<: part.yaml\n", &value).expect_err("an error");
+    assert!(error.contains("part.yaml:2:"), "{error}");
+}
+
+#[test]
+fn incremental_keys_reach_inside() {
+    let base = "testcase: hackbench\nhackbench: {ipc: [pipe, socket], fds: 5}\n";
+    let laid = |over: &str| names(&format!("{base}---\n{over}"));
+    // The first document's own cases come first.
+    assert_eq!(
+        laid("hackbench.fds: 7\n"),
+        [
+            "hackbench/5-pipe",
+            "hackbench/5-socket",
+            "hackbench/7-pipe",
+            "hackbench/7-socket"
+        ]
+    );
+    // What equals a case that is there is that case.
+    assert_eq!(laid("hackbench.ipc-: socket\n").len(), 2);
+    let removed = laid("hackbench.ipc-: socket\nhackbench.fds: 9\n");
+    assert_eq!(removed[2..], ["hackbench/9-pipe"]);
+    assert_eq!(laid("hackbench.fds+: [6]\n").len(), 4);
+    let without = laid("hackbench.ipc-:\nhackbench.fds: 9\n");
+    assert_eq!(without[2..], ["hackbench/9"]);
+    assert_eq!(
+        names("testcase: hackbench\nsysctl: {vm.swappiness: 10}\nsysctl.vm.swappiness+: 20\n"),
+        ["hackbench/10", "hackbench/20"]
+    );
+    let refused = |over: &str| refusal(&format!("{base}---\n{over}"));
+    assert!(
+        refused("hackbench.ipc-: mail\n")
+            .contains("job.yaml:4:1: `mail` is not in `hackbench.ipc`")
+    );
+    assert!(refused("hackbench.ipq-:\n").contains("`hackbench.ipq` is not there"));
+    assert!(refused("hackbench+: 1\n").contains("`hackbench` is a map"));
 }

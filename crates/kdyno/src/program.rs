@@ -50,10 +50,7 @@ fn add(catalog: &mut Catalog, folder: &Path) -> anyhow::Result<String> {
     let path = folder.join(ENTRY);
     let name = path.display().to_string();
     let text = std::fs::read_to_string(&path).with_context(|| name.clone())?;
-    Ok(catalog.add(Source {
-        name: &name,
-        text: &text,
-    })?)
+    Ok(catalog.add(Source::new(&name, &text))?)
 }
 
 /// Folders with an entry, those of the working directory last, so that they win.

@@ -122,7 +122,7 @@ impl Catalog {
     pub fn built_in() -> Result<Self, JobError> {
         let programs = BUILT_IN
             .iter()
-            .map(|(name, text)| load::program(Source { name, text }));
+            .map(|(name, text)| load::program(Source::new(name, text)));
         Ok(Self {
             programs: programs.collect::<Result<_, _>>()?,
         })

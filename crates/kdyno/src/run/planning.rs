@@ -5,6 +5,7 @@ use crate::context::UsageError;
 use anyhow::Context as _;
 use kdyno_job::catalog::Catalog;
 use kdyno_job::error::Source;
+use kdyno_job::include::{Included, expand};
 use kdyno_job::jobfile::{Case, CaseList, JobFile};
 use kdyno_job::node::{Kind, Node, Place};
 use kdyno_job::plan::{Looks, Plan, PlanOptions, PlannedCase, draw};
@@ -16,7 +17,7 @@ use kdyno_testbox::root::SysRoot;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const DEFAULT_RUNS: u32 = 5;
@@ -223,9 +224,13 @@ fn job(args: &RunArgs, catalog: &Catalog) -> anyhow::Result<(JobFile, String, Op
         .into()),
         ([file], []) if is_job(file) => {
             let bytes = read_job(file)?;
-            let text = text_of(file, &bytes)?;
-            let job = JobFile::read(Source { name: file, text }, catalog)?;
-            Ok((job, file.clone(), Some(bytes)))
+            let expanded = expand(file, text_of(file, &bytes)?, &included)?;
+            let source = Source {
+                origins: &expanded.origins,
+                ..Source::new(file, &expanded.text)
+            };
+            let job = JobFile::read(source, catalog)?;
+            Ok((job, file.clone(), Some(expanded.text.into_bytes())))
         }
         (words, []) if words.iter().any(is_job) => Err(UsageError::new(
             "a job file stands alone",
@@ -243,6 +248,23 @@ fn job(args: &RunArgs, catalog: &Catalog) -> anyhow::Result<(JobFile, String, Op
         )
         .into()),
     }
+}
+
+/// Folders above the including file's that an included file is looked for in.
+const FOLDERS_ABOVE: usize = 3;
+
+/// A file that a job includes: its path is taken from the folder of the including file, from those
+/// above it (where jobs of one suite share parts), then from the working directory.
+fn included(name: &str, from: &str) -> Included {
+    let folders = Path::new(from).ancestors().skip(1).take(1 + FOLDERS_ABOVE);
+    let mut paths = folders.map(|folder| folder.join(name));
+    let path = paths
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| PathBuf::from(name));
+    let path = path.display().to_string();
+    let bytes = read_job(&path).map_err(|error| error.to_string())?;
+    let text = text_of(&path, &bytes).map_err(|error| error.to_string())?;
+    Ok((path.clone(), text.to_owned()))
 }
 
 /// Reads a job file. Anything but a regular file might never end.

@@ -569,3 +569,38 @@ fn no_terminal_control_reaches_a_pipe() {
         "{out}{err}"
     );
 }
+
+#[test]
+fn jobs_include_jobs() {
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.path("suite/deep")).expect("folders");
+    bench.file("suite/base.yaml", MINE);
+    let job = bench.file(
+        "suite/deep/job.yaml",
+        "<<: base.yaml\nruns: 1\nwarm_up: 0\n",
+    );
+    bench.kdyno(&["run", &job]).ok();
+    assert_eq!(bench.listed().len(), 2);
+    // The run directory keeps the job as it was run.
+    let plan = bench.run_dirs()[0]
+        .ancestors()
+        .nth(2)
+        .map(|p| p.join("job.yaml"));
+    let kept = std::fs::read_to_string(plan.expect("a plan")).expect("the job");
+    assert!(
+        kept.starts_with("testcase: mine\n") && kept.ends_with("warm_up: 0\n"),
+        "{kept}"
+    );
+    let lost = bench.file("suite/lost.yaml", "\n<<: gone.yaml\n");
+    bench
+        .kdyno(&["run", &lost])
+        .with_status(2)
+        .says("suite/lost.yaml:2:1: cannot include `gone.yaml`")
+        .says("hint: a path is taken from the folder of the including file");
+    bench.file("suite/one.yaml", "<<: two.yaml\n");
+    bench.file("suite/two.yaml", "<<: one.yaml\n");
+    bench
+        .kdyno(&["run", &bench.path("suite/one.yaml").display().to_string()])
+        .with_status(2)
+        .says("job files include each other");
+}
