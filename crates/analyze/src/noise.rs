@@ -256,6 +256,8 @@ fn block_tables<'a>(rows: &[&'a RunRow]) -> HashMap<Figures<'a>, Table> {
             let place = (row.testbox.as_str(), &row.case.id, &scalar.metric);
             let blocks = values.entry(place).or_default();
             blocks.logs = Some(blocks.logs.unwrap_or(true) && is_ratio(scalar, &[scalar.value]));
+            blocks.variants.insert(&row.variant);
+            blocks.sets.insert((&row.variant, row.boot_id.as_ref()));
             let of_block = blocks.values.entry(row.block).or_default();
             of_block.insert(&row.variant, scalar.value);
         }
@@ -270,28 +272,31 @@ fn block_tables<'a>(rows: &[&'a RunRow]) -> HashMap<Figures<'a>, Table> {
 #[derive(Default)]
 struct Blocks<'a> {
     logs: Option<bool>,
+    variants: BTreeSet<&'a VariantName>,
+    /// Variant and boot of each run set that has the metric.
+    sets: BTreeSet<(&'a VariantName, Option<&'a BootId>)>,
     values: BTreeMap<u32, BTreeMap<&'a VariantName, f64>>,
 }
 
 impl Blocks<'_> {
     fn table(self) -> Table {
         let logs = self.logs.unwrap_or(false);
-        let variants = self.values.values().map(BTreeMap::len).max().unwrap_or(0);
         let complete: Vec<Vec<f64>> = self
             .values
             .into_values()
-            .filter(|row| row.len() == variants)
+            .filter(|row| row.len() == self.variants.len())
             .map(|row| {
                 let on_scale = |v: f64| if logs { v.ln() } else { v };
                 row.into_values().map(on_scale).collect()
             })
             .collect();
-        let share = f64::from(u32::try_from(variants).unwrap_or(u32::MAX));
+        // A plan that was resumed after a reboot has more sets than variants.
+        let sets = f64::from(u32::try_from(self.sets.len()).unwrap_or(u32::MAX));
         Table {
             logs,
             residual: residual_of_blocks(&complete).map(|(variance, df)| Residual {
                 variance,
-                df: df / share,
+                df: df / sets,
             }),
         }
     }

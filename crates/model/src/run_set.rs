@@ -54,6 +54,6 @@ pub struct SetFigure {
 pub struct Residual {
     /// Residual mean square of variants by blocks.
     pub variance: f64,
-    /// Degrees of freedom of the plan's table over its variants.
+    /// Degrees of freedom of the plan's table over the run sets that share them.
     pub df: f64,
 }

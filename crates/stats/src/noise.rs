@@ -47,7 +47,7 @@ pub fn prior_of_sets(variances: &[(f64, f64)]) -> Option<Prior> {
     valid.then(|| prior.capped(MOST_PRIOR_DF).0)
 }
 
-/// Mean of one boot's values, how many there are, and their variance where there are several.
+/// Mean of one boot's values and how many there are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BootMean {
     /// Mean on the scale of the comparison.
@@ -58,7 +58,8 @@ pub struct BootMean {
 
 /// How boots of the same variant differ beyond what their runs explain: variance of boot means
 /// less its share of `within`, pooled over groups of boots (method of moments; Searle, Casella,
-/// McCulloch 1992, section 3.2), not below 0. `None` when no group has two boots.
+/// McCulloch 1992, section 3.2), not below 0. `None` when no group has two boots or `within` is no
+/// variance.
 #[must_use]
 pub fn between_boots(groups: &[Vec<BootMean>], within: f64) -> Option<BuildSpread> {
     let (mut squares, mut df) = (0.0, 0.0);
@@ -75,8 +76,11 @@ pub fn between_boots(groups: &[Vec<BootMean>], within: f64) -> Option<BuildSprea
         squares += own * (variance - within * share / count(group.len()));
         df += own;
     }
-    let variance = (squares / df).max(0.0);
-    (df > 0.0 && variance.is_finite()).then_some(BuildSpread { variance, df })
+    let variance = squares / df;
+    (df > 0.0 && within >= 0.0 && variance.is_finite()).then_some(BuildSpread {
+        variance: variance.max(0.0),
+        df,
+    })
 }
 
 /// Residual mean square of a table of `blocks` rows by variants, and its degrees of freedom
@@ -154,6 +158,9 @@ mod tests {
         let explained = between_boots(&groups, 40.0).expect("spread");
         assert_eq!(explained.variance, 0.0);
         assert_eq!(between_boots(&groups[1..], 1.0), None);
+        for no_variance in [f64::NAN, f64::INFINITY, -1.0] {
+            assert_eq!(between_boots(&groups, no_variance), None);
+        }
     }
 
     #[test]

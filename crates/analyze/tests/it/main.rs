@@ -5,6 +5,7 @@ mod fixture;
 mod golden;
 mod judging;
 mod ministat;
+mod noise;
 mod properties;
 mod rows;
 mod selecting;

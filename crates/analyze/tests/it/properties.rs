@@ -1,4 +1,5 @@
 use crate::fixture::{Kind, LATENCY, THROUGHPUT, case, run, with};
+use kdyno_analyze::noise::{NoiseMemory, run_sets};
 use kdyno_analyze::render::lkp::LkpOptions;
 use kdyno_analyze::render::text::TextOptions;
 use kdyno_analyze::render::{csv, json, lkp, lkp_cases, ministat, text};
@@ -84,6 +85,30 @@ proptest! {
     fn ministat_takes_every_finite_value(values in prop::collection::vec(any_finite(), 1..9)) {
         let printed = ministat::stat(&[("s", &values)]).expect("rows");
         prop_assert!(!shows_no_number(&printed), "{}", printed);
+    }
+
+    #[test]
+    fn what_is_remembered_is_finite(runs in any_runs()) {
+        let sets = run_sets(&runs);
+        let memory = NoiseMemory::new(sets.clone());
+        for set in &sets {
+            for figure in &set.figures {
+                prop_assert!(figure.mean.is_finite() && figure.runs > 0);
+                prop_assert!(figure.variance.is_none_or(|v| v.is_finite() && v >= 0.0));
+                if let Some(residual) = figure.residual {
+                    prop_assert!(residual.variance.is_finite() && residual.variance >= 0.0);
+                    prop_assert!(residual.df > 0.0);
+                }
+                let basis = (set.clock, set.instrument.as_str(), figure.unit.as_str());
+                let history = memory
+                    .of(&set.testbox, &set.case, &figure.metric, basis, figure.logs)
+                    .expect("what was put in");
+                for prior in [history.within, history.paired].into_iter().flatten() {
+                    prop_assert!(prior.variance > 0.0 && prior.variance.is_finite());
+                    prop_assert!(prior.df > 0.0 && prior.df <= 30.0);
+                }
+            }
+        }
     }
 
     #[test]

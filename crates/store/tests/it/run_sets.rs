@@ -82,6 +82,10 @@ fn an_index_of_before_is_to_be_filled_again() {
     assert_eq!(index.count().unwrap(), 1);
     assert!(!index.is_filled().unwrap());
     assert_eq!(of(&mut index, &[], 9), []);
+    let plan = PlanId::new();
+    let remembered = [set(plan, 1)];
+    index.run_sets_replace(plan, &remembered).unwrap();
+    assert_eq!(of(&mut index, &[], 9), remembered);
 }
 
 #[test]
