@@ -156,14 +156,10 @@ fn spanning(good: &[f64], bad: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::bisect::{best_query, median_query, posterior};
+    use crate::testing::normal;
     use proptest::prelude::*;
-    use rand::{RngExt, SeedableRng};
+    use rand::SeedableRng;
     use rand_pcg::Pcg64;
-
-    fn normal(rng: &mut Pcg64) -> f64 {
-        let p: f64 = rng.random();
-        crate::dist::normal_quantile(p.clamp(1e-12, 1.0 - 1e-12)).expect("p is inside")
-    }
 
     /// One bisection of `k` commits at `distance` deviations; runs taken and what was blamed.
     fn bisect(

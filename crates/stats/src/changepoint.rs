@@ -227,14 +227,10 @@ fn median_step(values: &[f64], lag: usize) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::normal;
     use proptest::prelude::*;
-    use rand::{RngExt, SeedableRng};
+    use rand::SeedableRng;
     use rand_pcg::Pcg64;
-
-    fn normal(rng: &mut Pcg64) -> f64 {
-        let p: f64 = rng.random();
-        crate::dist::normal_quantile(p.clamp(1e-12, 1.0 - 1e-12)).expect("p is inside")
-    }
 
     fn noise_series(rng: &mut Pcg64, n: usize, phi: f64) -> Vec<f64> {
         let mut state = normal(rng);

@@ -10,7 +10,7 @@ use crate::summary::Summary;
 /// An index with its uncertainty; 0 is the baseline, 1 the reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Index {
-    /// `(x - b) / (r - b)` of the means.
+    /// `(x - b) / (r - b)` of the estimates.
     pub index: f64,
     /// Standard error by the delta method.
     pub error: f64,
@@ -25,13 +25,13 @@ pub struct Index {
 /// Why there is no index.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NoIndex {
-    /// Baseline and reference do not differ at this level: `g >= 1`, or `None` where the means
-    /// are equal.
+    /// Baseline and reference do not differ at this level: `g >= 1`, or `None` where the
+    /// estimates are equal.
     AnchorsDoNotDiffer {
         /// `z^2 (v_b + v_r) / (r - b)^2`.
         g: Option<f64>,
     },
-    /// A set has fewer than two runs, a value that is not finite or a result out of range.
+    /// A set has too few runs or a value that is not finite, or a result is out of range.
     NotEnoughData,
 }
 
@@ -42,7 +42,7 @@ pub enum NoIndex {
 /// Fieller set solves `(num - i den)^2 = z^2 (v_x + (i-1)^2 v_b + i^2 v_r)` (Fieller 1954).
 ///
 /// # Errors
-/// When the anchors do not differ, or there are not enough runs.
+/// When the anchors do not differ, or a set has fewer than two runs.
 pub fn normalise(
     x: &[f64],
     baseline: &[f64],
@@ -138,7 +138,13 @@ mod tests {
         let r = [5.0, 5.1, 4.9, 5.05, 4.95];
         let x = [3.0, 3.1, 2.9, 3.05, 95.0];
         let index = normalise_medians(&x, &b, &r, 0.05).expect("index");
-        assert!((index.index - (3.05 - 1.0) / 4.0).abs() < 1e-12);
+        let i = (3.05 - 1.0) / 4.0;
+        assert!((index.index - i).abs() < 1e-12);
+        // The error of the median of five is their range, here 92, 0.2 and 0.2, over 2 z.005.
+        let ranges = [92.0, (i - 1.0) * 0.2, i * 0.2_f64];
+        let squares: f64 = ranges.iter().map(|v| v * v).sum();
+        let error = squares.sqrt() / (2.0 * 2.575_829_303_548_901) / 4.0;
+        assert!((index.error - error).abs() < 1e-9, "{index:?} {error}");
         assert_eq!(
             normalise_medians(&x[..4], &b, &r, 0.05),
             Err(NoIndex::NotEnoughData)

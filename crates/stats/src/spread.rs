@@ -20,8 +20,9 @@ pub struct SpreadTest {
     pub ratio: Option<f64>,
 }
 
-/// Spread about the medians (Brown, Forsythe 1974), the robust form. `None` when a side has fewer
-/// than three values or one that is not finite.
+/// Spread about the medians (Brown, Forsythe 1974), the robust form. Two constant sides have a p
+/// of 1; `None` when a side has fewer than three values or one that is not finite, or when the
+/// deviations differ but are constant on each side.
 #[must_use]
 pub fn brown_forsythe(a: &[f64], b: &[f64]) -> Option<SpreadTest> {
     compare(a, b, |side| side.median)
@@ -73,6 +74,7 @@ fn compare(a: &[f64], b: &[f64], centre: impl Fn(&Summary) -> f64) -> Option<Spr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::close;
     use proptest::prelude::*;
 
     /// Deviations from the medians 3 and 30: 2 1 0 1 2 and 20 10 0 10 20; means 1.2 and 12,
@@ -91,16 +93,47 @@ mod tests {
         assert_eq!(levene(&a, &b), Some(test));
     }
 
+    /// Means 3 and 10, deviations 2 1 3 and 10 5 0 15, their means 2 and 7.5, sums of squares 2
+    /// and 125. Medians 2 and 7.5, deviations 1 0 4 and 7.5 2.5 2.5 17.5, their means 5/3 and 7.5,
+    /// sums of squares 26/3 and 150. The p-values by Simpson's rule over Student's density.
+    #[test]
+    fn skewed_sides_tell_the_two_apart() {
+        let (a, b) = ([1.0, 2.0, 6.0], [0.0, 5.0, 10.0, 25.0]);
+        let by_mean = levene(&a, &b).expect("test");
+        close(by_mean.f, 30.25 / (127.0 / 5.0 * 7.0 / 12.0), 1e-12);
+        close(by_mean.p, 0.212_422_655_174_991_6, 1e-9);
+        let by_median = brown_forsythe(&a, &b).expect("test");
+        close(
+            by_median.f,
+            1225.0 / 36.0 / (476.0 / 15.0 * 7.0 / 12.0),
+            1e-12,
+        );
+        close(by_median.p, 0.233_176_900_592_203_3, 1e-9);
+        // Variances 14/2 and 350/3.
+        close(
+            by_mean.ratio.expect("ratio"),
+            (350.0_f64 / 21.0).sqrt(),
+            1e-12,
+        );
+    }
+
     #[test]
     fn what_has_no_spread() {
         let same = brown_forsythe(&[1.0; 4], &[2.0; 4]).expect("test");
         assert_eq!((same.f, same.p, same.ratio), (0.0, 1.0, None));
+        let one_side = brown_forsythe(&[1.0; 4], &[1.0, 2.0, 3.0]).expect("test");
+        assert!(one_side.p < 1.0 && one_side.ratio.is_none());
+        // All deviations are 1 on one side and 0 on the other.
+        assert_eq!(brown_forsythe(&[1.0; 4], &[0.0, 0.0, 2.0, 2.0]), None);
         assert_eq!(brown_forsythe(&[1.0, 2.0], &[1.0, 2.0, 3.0]), None);
         assert_eq!(
             brown_forsythe(&[1.0, 2.0, f64::NAN], &[1.0, 2.0, 3.0]),
             None
         );
     }
+
+    type Test = fn(&[f64], &[f64]) -> Option<SpreadTest>;
+    const TESTS: [Test; 2] = [brown_forsythe, levene];
 
     proptest! {
         #[test]
@@ -111,14 +144,38 @@ mod tests {
         }
 
         #[test]
-        fn location_does_not_matter(a in prop::collection::vec(-10..10_i32, 3..9), b in prop::collection::vec(-10..10_i32, 3..9), shift in -100..100_i32) {
-            let values = |side: &[i32], shift: i32| -> Vec<f64> { side.iter().map(|v| f64::from(v + shift)).collect() };
+        fn location_and_order_do_not_matter(
+            a in prop::collection::vec(-10.0..10.0_f64, 3..9),
+            b in prop::collection::vec(-10.0..10.0_f64, 3..9),
+            shift in -100.0..100.0_f64,
+        ) {
+            let moved: Vec<f64> = a.iter().map(|v| v + shift).collect();
+            for test in TESTS {
+                let p = |a: &[f64], b: &[f64]| test(a, b).expect("test").p;
+                let here = p(&a, &b);
+                prop_assert!((0.0..=1.0).contains(&here));
+                prop_assert!((here - p(&moved, &b)).abs() < 1e-9);
+                prop_assert!((here - p(&b, &a)).abs() < 1e-12);
+            }
+        }
+
+        /// Ties, and with them sides and deviations without spread.
+        #[test]
+        fn location_and_order_of_ties_do_not_matter(
+            a in prop::collection::vec(-2..=2_i32, 3..9),
+            b in prop::collection::vec(-2..=2_i32, 3..9),
+            shift in -100..100_i32,
+        ) {
+            let values = |side: &[i32], shift: i32| -> Vec<f64> {
+                side.iter().map(|v| f64::from(v + shift)).collect()
+            };
             let (a, moved, b) = (values(&a, 0), values(&a, shift), values(&b, 0));
-            match (brown_forsythe(&a, &b), brown_forsythe(&moved, &b), brown_forsythe(&b, &a)) {
-                (Some(x), Some(y), Some(swapped)) => {
-                    prop_assert!((x.p - y.p).abs() < 1e-9 && (x.p - swapped.p).abs() < 1e-9);
-                }
-                (x, y, swapped) => prop_assert!(x.is_none() && y.is_none() && swapped.is_none()),
+            let p = |a: &[f64], b: &[f64]| brown_forsythe(a, b).map(|test| test.p);
+            let here = p(&a, &b);
+            for there in [p(&moved, &b), p(&b, &a)] {
+                prop_assert_eq!(here.is_some(), there.is_some());
+                let off = here.zip(there).map_or(0.0, |(x, y)| (x - y).abs());
+                prop_assert!(off < 1e-9, "{:?} {:?}", here, there);
             }
         }
     }

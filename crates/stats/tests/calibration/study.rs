@@ -13,12 +13,11 @@ use kdyno_stats::evalue::t_e_process;
 use kdyno_stats::judge::{Cache, Direction, Evidence, Known, Scale, Verdict, decide, family_prior};
 use kdyno_stats::lkp_rule::{LkpMode, lkp_changed};
 use kdyno_stats::moderated::Prior;
+use kdyno_stats::noise::{BootMean, between_boots, prior_of_sets};
 use kdyno_stats::rank::{NullCache, mann_whitney};
 use kdyno_stats::spending::{Spending, boundaries};
+use kdyno_stats::summary::Summary;
 use kdyno_stats::{paired, ttest};
-
-/// Sessions that share one history: making it costs more than using it.
-const SHARED: usize = 10;
 
 /// Share of sessions in which `rule` sees a change.
 pub fn rate(
@@ -32,12 +31,10 @@ pub fn rate(
 ) -> f64 {
     let mut dice = Dice::new(seed);
     let mut caches = Caches::default();
-    let mut known = None;
     let mut seen = 0;
-    for trial in 0..trials {
-        if trial % SHARED == 0 && matches!(rule, Compared::Kdyno | Compared::KdynoClaim) {
-            known = history(&mut dice, noise);
-        }
+    for _ in 0..trials {
+        let remembers = matches!(rule, Compared::Kdyno | Compared::KdynoClaim);
+        let known = remembers.then(|| history(&mut dice, noise)).flatten();
         let session = Session::draw(&mut dice, noise, order, n, change);
         seen += usize::from(rule.says(&session, known, &mut caches));
     }
@@ -52,15 +49,21 @@ pub enum Family {
     Lkp,
     /// Moderated by the other metrics.
     KdynoAlone,
-    /// Moderated by each metric's history of 20 degrees of freedom.
+    /// Moderated by a variance of each metric that is known with 20 degrees of freedom, sides.
+    KdynoTwentySides,
+    /// The same within blocks.
+    KdynoTwenty,
+    /// Moderated by what six earlier plans of each metric say, as the product learns it.
     KdynoHistory,
 }
 
-pub const FAMILIES: [Family; 5] = [
+pub const FAMILIES: [Family; 7] = [
     Family::BhWelch,
     Family::BhMannWhitney,
     Family::Lkp,
     Family::KdynoAlone,
+    Family::KdynoTwentySides,
+    Family::KdynoTwenty,
     Family::KdynoHistory,
 ];
 
@@ -71,21 +74,66 @@ impl Family {
             Self::BhMannWhitney => "BH on Mann-Whitney",
             Self::Lkp => "LKP",
             Self::KdynoAlone => "kdyno, no history",
-            Self::KdynoHistory => "kdyno, history",
+            Self::KdynoTwentySides => "kdyno, 20 df, sides",
+            Self::KdynoTwenty => "kdyno, 20 df",
+            Self::KdynoHistory => "kdyno, six plans",
         }
+    }
+
+    /// What is known of a metric before it is measured.
+    fn known(self, dice: &mut Dice) -> Option<Known> {
+        let of_differences = match self {
+            Self::KdynoTwentySides => 1.0,
+            Self::KdynoTwenty => 2.0,
+            Self::KdynoHistory => return history(dice, Noise::Normal),
+            _ => return None,
+        };
+        let chi: f64 = (0..20).map(|_| dice.normal().powi(2)).sum();
+        let variance = of_differences * CV * CV * chi / 20.0;
+        Some(Known::History(Prior { df: 20.0, variance }))
+    }
+
+    /// Which of the metrics are said to differ.
+    fn findings(self, metrics: &[(Session, Option<Known>)]) -> Vec<bool> {
+        let mut ranks = NullCache::default();
+        let mut cache = Cache::default();
+        let paired = self != Self::KdynoTwentySides;
+        let evidence = |s: &Session| Evidence::new(&s.a, &s.b, Scale::Ratio, paired);
+        let family = (self == Self::KdynoAlone).then(|| {
+            let variance = |(s, _): &(Session, _)| evidence(s)?.variance();
+            family_prior(&metrics.iter().filter_map(variance).collect::<Vec<_>>())
+        });
+        let p = |(s, known): &(Session, Option<Known>)| match self {
+            Self::BhMannWhitney => Some(mann_whitney(&s.a, &s.b, &mut ranks)?.p()),
+            Self::BhWelch => welch_logs_p(&s.a, &s.b),
+            _ => {
+                evidence(s)?
+                    .effect(family.unwrap_or(*known), None, &mut cache)?
+                    .p
+            }
+        };
+        if self == Self::Lkp {
+            let says = |(s, _): &(Session, _)| lkp_changed(&s.a, &s.b, LkpMode::Plain, 1.01);
+            return metrics.iter().map(says).collect();
+        }
+        let p: Option<Vec<f64>> = metrics.iter().map(p).collect();
+        let adjusted = p.and_then(|p| adjust(&p, Method::BenjaminiHochberg));
+        let adjusted = adjusted.expect("every metric has a p-value");
+        adjusted.iter().map(|p| *p <= ALPHA).collect()
     }
 }
 
 pub const METRICS: usize = 3000;
 pub const CHANGED: usize = 60;
 
-/// Found and false findings among 3000 metrics of which 60 changed by 3 standard deviations, per
-/// family rule, each the mean over `trials`.
-pub fn family(n: usize, trials: usize, seed: u64) -> Vec<(Family, f64, f64)> {
-    let mut sums = FAMILIES.map(|family| (family, 0.0, 0.0));
-    for trial in 0..trials {
-        let mut dice = Dice::new(seed + trial as u64);
-        let metrics: Vec<(Session, Known)> = (0..METRICS)
+/// Found and false findings among 3000 metrics of which 60 changed by 3 standard deviations, means
+/// over `trials`.
+pub fn family(rule: Family, n: usize, trials: usize, seed: u64) -> (f64, f64) {
+    // Apart, so that every rule sees the same sessions.
+    let (mut dice, mut past) = (Dice::new(seed), Dice::new(!seed));
+    let (mut found, mut wrong) = (0, 0);
+    for _ in 0..trials {
+        let metrics: Vec<(Session, Option<Known>)> = (0..METRICS)
             .map(|metric| {
                 // Three standard deviations of the logarithms.
                 let change = if metric < CHANGED {
@@ -95,61 +143,14 @@ pub fn family(n: usize, trials: usize, seed: u64) -> Vec<(Family, f64, f64)> {
                 };
                 let order = Order::Blocks;
                 let session = Session::draw(&mut dice, Noise::Normal, order, n, change);
-                // Twenty earlier values' worth of the variance of a run.
-                let chi: f64 = (0..20).map(|_| dice.normal().powi(2)).sum();
-                let variance = CV * CV * chi / 20.0;
-                (session, Known::History(Prior { df: 20.0, variance }))
+                (session, rule.known(&mut past))
             })
             .collect();
-        for (family, found, wrong) in &mut sums {
-            let hits = family.findings(&metrics);
-            *found += hits.iter().take(CHANGED).filter(|hit| **hit).count() as f64;
-            *wrong += hits.iter().skip(CHANGED).filter(|hit| **hit).count() as f64;
-        }
+        let hits = rule.findings(&metrics);
+        found += hits.iter().take(CHANGED).filter(|hit| **hit).count();
+        wrong += hits.iter().skip(CHANGED).filter(|hit| **hit).count();
     }
-    let mean = |(family, found, wrong): (Family, f64, f64)| {
-        (family, found / trials as f64, wrong / trials as f64)
-    };
-    sums.into_iter().map(mean).collect()
-}
-
-impl Family {
-    fn findings(self, metrics: &[(Session, Known)]) -> Vec<bool> {
-        let mut ranks = NullCache::default();
-        let mut cache = Cache::default();
-        let sides = |session: &Session| Evidence::new(&session.a, &session.b, Scale::Ratio, false);
-        let p: Vec<f64> = match self {
-            Self::Lkp => {
-                let says =
-                    |(s, _): &(Session, Known)| lkp_changed(&s.a, &s.b, LkpMode::Plain, 1.01);
-                return metrics.iter().map(says).collect();
-            }
-            Self::BhWelch => metrics
-                .iter()
-                .map(|(s, _)| welch_logs_p(&s.a, &s.b).unwrap_or(1.0))
-                .collect(),
-            Self::BhMannWhitney => metrics
-                .iter()
-                .map(|(s, _)| mann_whitney(&s.a, &s.b, &mut ranks).map_or(1.0, |t| t.p()))
-                .collect(),
-            Self::KdynoAlone => {
-                let variances: Vec<(f64, f64)> = metrics
-                    .iter()
-                    .filter_map(|(s, _)| sides(s)?.variance())
-                    .collect();
-                let known = family_prior(&variances);
-                let p = |(s, _): &(Session, Known)| sides(s)?.effect(known, None, &mut cache)?.p;
-                metrics.iter().map(p).map(|p| p.unwrap_or(1.0)).collect()
-            }
-            Self::KdynoHistory => metrics
-                .iter()
-                .map(|(s, known)| sides(s)?.effect(Some(*known), None, &mut cache)?.p)
-                .map(|p| p.unwrap_or(1.0))
-                .collect(),
-        };
-        let adjusted = adjust(&p, Method::BenjaminiHochberg).unwrap_or_default();
-        adjusted.iter().map(|p| *p <= ALPHA).collect()
-    }
+    (found as f64 / trials as f64, wrong as f64 / trials as f64)
 }
 
 /// Ways to look at runs while they grow.
@@ -223,55 +224,105 @@ fn stopped_at(how: Looking, ratios: &[f64]) -> Option<usize> {
     looks.iter().zip(&levels).find(reached).map(|(n, _)| *n)
 }
 
-/// Share of sessions that are called unchanged although the change is just the margin of 1 %.
-pub fn wrongly_unchanged(n: usize, trials: usize, seed: u64) -> f64 {
+/// Share of sessions with a change of `change` that are called unchanged at the margin of 1 %.
+pub fn called_unchanged(n: usize, change: f64, trials: usize, seed: u64) -> f64 {
     let mut dice = Dice::new(seed);
     let mut caches = Caches::default();
-    let mut wrong = 0;
+    let mut unchanged = 0;
     for _ in 0..trials {
         let known = history(&mut dice, Noise::Normal);
-        let session = Session::draw(&mut dice, Noise::Normal, Order::Blocks, n, RULE.margin);
+        let session = Session::draw(&mut dice, Noise::Normal, Order::Blocks, n, change);
         let evidence = Evidence::new(&session.a, &session.b, Scale::Ratio, true);
         let effect = evidence.and_then(|e| e.effect(known, None, &mut caches.judge));
         let p = effect.as_ref().and_then(|effect| effect.p);
         let judged = decide(effect.as_ref(), p, Direction::Lower, &RULE, None, &[]);
-        wrong += usize::from(judged.verdict == Verdict::Unchanged);
+        unchanged += usize::from(judged.verdict == Verdict::Unchanged);
     }
-    wrong as f64 / trials as f64
+    unchanged as f64 / trials as f64
 }
 
-/// Share of unchanged kernels, each of `boots` boots of `runs` runs with a spread of 0.3 standard
-/// deviations between boots, that are claimed to differ: with boots as replicates, and with runs.
-pub fn boots(boots: usize, runs: usize, trials: usize, seed: u64) -> (f64, f64) {
-    let mut dice = Dice::new(seed);
-    let mut caches = Caches::default();
-    let (mut by_boot, mut by_run) = (0, 0);
-    for _ in 0..trials {
-        let mut side = || -> (Vec<f64>, Vec<f64>) {
-            let (mut means, mut all) = (Vec::new(), Vec::new());
-            for _ in 0..boots {
-                let boot = 0.3 * dice.normal();
-                let values: Vec<f64> = (0..runs)
-                    .map(|_| 100.0 * (1.0 + CV * (boot + dice.normal())))
-                    .collect();
-                means.push(values.iter().sum::<f64>() / runs as f64);
-                all.extend(values);
-            }
-            (means, all)
+/// Boots of a kernel and the runs of each.
+#[derive(Clone, Copy, Debug)]
+pub struct Boots {
+    pub boots: usize,
+    pub runs: usize,
+    /// Runs of each boot that the memory knows.
+    pub earlier_runs: usize,
+}
+
+/// Shares of unchanged kernels that are said to differ, by what stands for one replicate.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByReplicate {
+    pub run: f64,
+    pub boot: f64,
+    /// Boots, with a memory of earlier ones.
+    pub boot_with_history: f64,
+}
+
+/// Spread between boots, in standard deviations of a run.
+const BETWEEN: f64 = 0.3;
+/// Earlier kernels that the memory knows, and the boots of each.
+const EARLIER_KERNELS: usize = 6;
+const EARLIER_BOOTS: usize = 4;
+
+/// The logarithms of `runs` runs in each of `boots` boots.
+fn kernel(dice: &mut Dice, boots: usize, runs: usize) -> Vec<Vec<f64>> {
+    (0..boots)
+        .map(|_| {
+            let boot = BETWEEN * dice.normal();
+            (0..runs)
+                .map(|_| (CV * (boot + dice.normal())).ln_1p())
+                .collect()
+        })
+        .collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// What earlier boots say of the mean of one, as the product remembers it.
+fn history_of_boots(dice: &mut Dice, plan: Boots) -> Option<Known> {
+    let (mut groups, mut within) = (Vec::new(), Vec::new());
+    for _ in 0..EARLIER_KERNELS {
+        let boots = kernel(dice, EARLIER_BOOTS, plan.earlier_runs);
+        within.extend(boots.iter().filter_map(|boot| {
+            let sd = Summary::of(boot)?.sample_sd?;
+            Some((sd * sd, boot.len() as f64 - 1.0))
+        }));
+        let of_boot = |boot: &Vec<f64>| BootMean {
+            mean: mean(boot),
+            runs: boot.len() as f64,
         };
-        let (a, b) = (side(), side());
-        let differs = |a: &[f64], b: &[f64], caches: &mut Caches| {
-            let evidence = Evidence::new(a, b, Scale::Ratio, false);
-            let effect = evidence.and_then(|e| e.effect(None, None, &mut caches.judge));
-            effect.and_then(|e| e.p).is_some_and(|p| p <= ALPHA)
-        };
-        by_boot += usize::from(differs(&a.0, &b.0, &mut caches));
-        by_run += usize::from(differs(&a.1, &b.1, &mut caches));
+        groups.push(boots.iter().map(of_boot).collect());
     }
-    (
-        by_boot as f64 / trials as f64,
-        by_run as f64 / trials as f64,
-    )
+    let within = prior_of_sets(&within)?;
+    let between = between_boots(&groups, within.variance)?;
+    Some(Known::History(between.prior_of_means(within, plan.runs)))
+}
+
+/// How often unchanged kernels, with a spread of 0.3 standard deviations between boots, are said
+/// to differ.
+pub fn boots(plan: Boots, trials: usize, seed: u64) -> ByReplicate {
+    let mut dice = Dice::new(seed);
+    let mut cache = Cache::default();
+    let mut differs = |a: &[f64], b: &[f64], known: Option<Known>| {
+        let evidence = Evidence::new(a, b, Scale::Difference, false);
+        let effect = evidence.and_then(|e| e.effect(known, None, &mut cache));
+        f64::from(u8::from(
+            effect.and_then(|e| e.p).is_some_and(|p| p <= ALPHA),
+        )) / trials as f64
+    };
+    let mut shares = ByReplicate::default();
+    for _ in 0..trials {
+        let known = history_of_boots(&mut dice, plan);
+        let [a, b] = [(); 2].map(|()| kernel(&mut dice, plan.boots, plan.runs));
+        shares.run += differs(&a.concat(), &b.concat(), None);
+        let [a, b] = [a, b].map(|side| side.iter().map(|boot| mean(boot)).collect::<Vec<f64>>());
+        shares.boot += differs(&a, &b, None);
+        shares.boot_with_history += differs(&a, &b, known);
+    }
+    shares
 }
 
 /// Whether kdyno claims a change of three runs a side, however large, without history.
