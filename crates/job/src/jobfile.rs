@@ -4,7 +4,7 @@ use crate::axes::{Axis, axes_of, combinations, point};
 use crate::catalog::{Catalog, Program};
 use crate::error::{JobError, Origin, Source};
 use crate::increment::lay;
-use crate::keys::{self, FREE_MAPS, PLAN_KEYS};
+use crate::keys::{self, PLAN_KEYS};
 use crate::name::{canonical, case_ref};
 use crate::node::{Key, Kind, Node, Place};
 use crate::read::read_documents;
@@ -523,9 +523,7 @@ fn without_plan_keys(node: &Node) -> Node {
 /// `vm.swappiness`, since keys below some maps are free text.
 pub(crate) fn split_key(key: &str, catalog: &Catalog) -> Vec<String> {
     match key.split_once('.') {
-        Some((first, rest))
-            if FREE_MAPS.contains(&first) || first == "thp" || catalog.get(first).is_some() =>
-        {
+        Some((first, rest)) if keys::is_free_map(first) || catalog.get(first).is_some() => {
             vec![first.to_owned(), rest.to_owned()]
         }
         Some(_) => key.split('.').map(str::to_owned).collect(),

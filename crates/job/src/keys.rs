@@ -3,12 +3,13 @@
 use crate::catalog::{Catalog, Program};
 use crate::error::{JobError, Source};
 use crate::node::{Key, Kind, Node};
+use crate::setting::GROUPS;
 
 /// Keys that shape the plan; no part of a case.
 pub const PLAN_KEYS: [&str; 4] = ["runs", "warm_up", "seed", "variants"];
 
-/// Keys that say what a case is.
-pub const CASE_KEYS: [&str; 14] = [
+/// Keys that say what a case is, beside the groups of settings.
+const CASE_KEYS: [&str; 10] = [
     "testcase",
     "command",
     "metrics",
@@ -16,23 +17,31 @@ pub const CASE_KEYS: [&str; 14] = [
     "affinity",
     "directory",
     "timeout",
-    "thp",
-    "hugepages",
-    "sysctl",
-    "sysfs",
     "monitors",
     "need_memory",
     "need_cpu",
 ];
 
-/// Maps whose keys are free text: a dotted `-V` path does not split further inside.
-pub const FREE_MAPS: [&str; 4] = ["environment", "sysctl", "sysfs", "hugepages"];
+/// Whether a dotted `-V` path does not split further inside this map: its keys are free text.
+pub fn is_free_map(key: &str) -> bool {
+    key == "environment" || GROUPS.contains(&key)
+}
+
+fn is_case_key(key: &str) -> bool {
+    CASE_KEYS.contains(&key) || GROUPS.contains(&key)
+}
 
 /// Other tools' spelling of our keys: `(theirs, ours)`.
 const SYNONYMS: [(&str, &str); 3] = [
     ("nr_hugepages", "hugepages"),
     ("transparent_hugepage", "thp"),
     ("need_cpus", "need_cpu"),
+];
+
+/// Other tools' keys that are one of our settings: `(theirs, our group, our key)`.
+const SCALAR_SYNONYMS: [(&str, &str, &str); 2] = [
+    ("nr_hugepages", "hugepages", "default"),
+    ("cpufreq_governor", "cpufreq", "governor"),
 ];
 
 /// Keys of lkp-tests that say how its own infrastructure handles a job, or ask for profilers,
@@ -90,23 +99,17 @@ pub fn normalise(node: &Node, program: Option<&Program>) -> (Node, Vec<String>) 
         let text = key.text.as_str();
         if IGNORED.contains(&text) {
             ignored.push(key.text.clone());
-        } else if text == "nr_hugepages" && value.entries().is_none() {
-            let mut pool = Node::empty_map(value.place);
-            pool.set(
-                Key {
-                    text: "default".to_owned(),
-                    place: key.place,
-                },
-                value.clone(),
-            );
-            merge_entry(
-                &mut out,
-                &Key {
-                    text: "hugepages".to_owned(),
-                    place: key.place,
-                },
-                &pool,
-            );
+        } else if let Some((_, group, name)) = SCALAR_SYNONYMS
+            .iter()
+            .find(|(theirs, ..)| *theirs == text && value.entries().is_none())
+        {
+            let ours = |text: &str| Key {
+                text: text.to_owned(),
+                place: key.place,
+            };
+            let mut settings = Node::empty_map(value.place);
+            settings.set(ours(name), value.clone());
+            merge_entry(&mut out, &ours(group), &settings);
         } else if let Some((_, ours)) = SYNONYMS.iter().find(|(theirs, _)| *theirs == text) {
             let ours = Key {
                 text: (*ours).to_owned(),
@@ -138,7 +141,7 @@ pub fn normalise(node: &Node, program: Option<&Program>) -> (Node, Vec<String>) 
 
 /// Whether a key at the top of a document is an option of its program.
 fn is_loose_option(program: &Program, key: &str) -> bool {
-    key != program.name && !CASE_KEYS.contains(&key) && program.option(key).is_some()
+    key != program.name && !is_case_key(key) && program.option(key).is_some()
 }
 
 fn merge_entry(out: &mut Node, key: &Key, value: &Node) {
@@ -216,7 +219,7 @@ pub fn check_keys(
     catalog: &Catalog,
     plan_keys: bool,
 ) -> Result<(), JobError> {
-    let mut known: Vec<&str> = CASE_KEYS.to_vec();
+    let mut known: Vec<&str> = [CASE_KEYS.as_slice(), &GROUPS].concat();
     if plan_keys {
         known.extend(PLAN_KEYS);
     }
@@ -291,7 +294,7 @@ fn check_options(source: Source<'_>, value: &Node, program: &Program) -> Result<
 pub fn is_axis(path: &[&str], program: &Program) -> bool {
     match path {
         ["affinity"] => true,
-        ["thp" | "hugepages" | "sysctl" | "sysfs" | "environment", _] => true,
+        [map, _] if is_free_map(map) => true,
         [name, option] => *name == program.name && program.option(option).is_some(),
         _ => false,
     }

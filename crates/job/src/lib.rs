@@ -18,6 +18,7 @@ pub mod node;
 pub mod plan;
 mod read;
 pub mod resolve;
+pub mod setting;
 pub mod spec;
 pub mod value;
 

@@ -2,12 +2,14 @@
 //! become words. Done once per testbox, before the first trial, so that all variants of a case
 //! see the same machine.
 
-use crate::catalog::{Catalog, OptionKind, Part, Program};
+use crate::catalog::{Catalog, OptionKind, Part, Program, ReadySpec};
 use crate::expr::{Scope, evaluate, fill};
+use crate::setting;
 use crate::spec::CaseSpec;
 use crate::value::{self, Whole};
 use kdyno_model::{
-    BoxFacts, Command, Derive, ExtractRules, MetricRule, Role, Rounds, Setting, Work,
+    Around, BoxFacts, Command, Derive, ExtractRules, MetricRule, Ready, Role, Rounds, Server,
+    Setting, Work,
 };
 use std::collections::BTreeMap;
 
@@ -39,7 +41,12 @@ pub struct Resolved {
     pub work: Work,
     /// How to read what it prints.
     pub rules: ExtractRules,
+    /// What the machine must have beside what its facts tell: `disk` in bytes, `root`, a `path`.
+    pub needs: Vec<(String, String)>,
 }
+
+/// The word that stands for the directory of a trial in words of its commands.
+pub const SCRATCH: &str = "{scratch}";
 
 /// When a command without a limit of its own is given up.
 const COMMAND_TIMEOUT_MS: u64 = 3_600_000;
@@ -68,8 +75,14 @@ pub fn resolve(
         Some(builtin) if !external => builtin.clone(),
         _ => program.instrument_external.clone(),
     };
+    let needs = names.needs(program, facts)?;
     let mut settings = names.settings(spec, program)?;
     settings.extend(spec.settings.iter().cloned());
+    let settings = settings
+        .iter()
+        .map(|one| setting::resolved(one, names.whole))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|bad| names.error("settings", bad.message))?;
     let monitors = spec.monitors.clone();
     let defaults = || {
         default_monitors
@@ -84,6 +97,7 @@ pub fn resolve(
         environment: names.environment(spec, program)?,
         affinity: spec.affinity.clone(),
         settings,
+        around: names.around(program)?,
         directory: spec.directory.clone(),
         rounds: names.rounds(program)?,
         timeout_ms: match spec.timeout_ms {
@@ -98,15 +112,15 @@ pub fn resolve(
     Ok(Resolved {
         work,
         rules: rules(spec, program, &names),
+        needs,
     })
 }
 
 fn check_needs(spec: &CaseSpec, facts: &BoxFacts) -> Result<(), ResolveError> {
-    if let Some(need) = spec.need_cpu.filter(|need| *need > u64::from(facts.cpus)) {
-        return Err(ResolveError::Unmet(format!(
-            "it needs {need} CPUs; {} has {}",
-            facts.testbox, facts.cpus
-        )));
+    let cpus = u64::from(facts.cpus);
+    if let Some(need) = spec.need_cpu.filter(|need| *need > cpus) {
+        let why = unmet(need, cpus, "CPUs", &facts.testbox);
+        return Err(ResolveError::Unmet(why));
     }
     let whole = Whole {
         cpus: facts.cpus,
@@ -118,19 +132,28 @@ fn check_needs(spec: &CaseSpec, facts: &BoxFacts) -> Result<(), ResolveError> {
         .and_then(|text| value::size_bytes(text, whole).ok());
     if let Some(need) = need.filter(|need| *need > facts.memory_bytes) {
         let has = facts.memory_bytes;
-        return Err(ResolveError::Unmet(format!(
-            "it needs {} MiB of memory; {} has {}",
-            need >> 20,
-            facts.testbox,
-            has >> 20
-        )));
+        let why = unmet(need, has, "bytes of memory", &facts.testbox);
+        return Err(ResolveError::Unmet(why));
     }
     Ok(())
+}
+
+/// Says which need a machine does not meet; bytes in MiB.
+fn unmet(need: u64, has: u64, unit: &str, testbox: &str) -> String {
+    match unit.strip_prefix("bytes") {
+        Some(rest) => format!(
+            "it needs {} MiB{rest}; {testbox} has {}",
+            need >> 20,
+            has >> 20
+        ),
+        None => format!("it needs {need} {unit}; {testbox} has {has}"),
+    }
 }
 
 /// What templates and expressions of a program can name.
 struct Names {
     program: String,
+    whole: Whole,
     texts: BTreeMap<String, String>,
     scope: Scope,
 }
@@ -143,12 +166,16 @@ impl Names {
         };
         let mut names = Self {
             program: program.name.clone(),
-            texts: BTreeMap::new(),
+            whole,
+            // Made anew for each trial: whoever starts the words puts the path in.
+            texts: BTreeMap::from([("scratch".to_owned(), SCRATCH.to_owned())]),
             scope: Scope::new(),
         };
         names.number("cpus", u64::from(facts.cpus))?;
         names.number("memory", facts.memory_bytes)?;
         names.number("numa_nodes", u64::from(facts.numa_nodes))?;
+        let is_root = facts.entries.get("user.id").is_some_and(|id| id == "0");
+        names.number("root", u64::from(is_root))?;
         for option in &program.options {
             let given = spec.options.get(&option.name);
             names.number(
@@ -227,13 +254,7 @@ impl Names {
     }
 
     fn command(&self, spec: &CaseSpec, program: &Program) -> Result<Command, ResolveError> {
-        let mut words = Vec::new();
-        for template in self.applicable(&program.command)?.into_iter().flatten() {
-            words.push(
-                fill(template, &self.texts, &self.scope)
-                    .map_err(|why| self.error(template, why))?,
-            );
-        }
+        let mut words = self.commands(&program.command)?.concat();
         let Some(tool) = &program.tool else {
             return Err(self.error("command", "the job gives none".to_owned()));
         };
@@ -256,6 +277,76 @@ impl Names {
                 Command::Argv(words)
             }
         })
+    }
+
+    /// Parts that are a whole command each; those that do not apply leave none.
+    fn commands(&self, parts: &[Part<Vec<String>>]) -> Result<Vec<Vec<String>>, ResolveError> {
+        let applicable = self.applicable(parts)?;
+        applicable
+            .into_iter()
+            .map(|words| self.filled(words))
+            .collect()
+    }
+
+    fn filled(&self, templates: &[String]) -> Result<Vec<String>, ResolveError> {
+        let filled = templates.iter().map(|template| {
+            fill(template, &self.texts, &self.scope).map_err(|why| self.error(template, why))
+        });
+        filled.collect()
+    }
+
+    fn around(&self, program: &Program) -> Result<Around, ResolveError> {
+        let server = match &program.server {
+            None => None,
+            Some(server) => {
+                let words = self.commands(&server.command)?.concat();
+                let ready =
+                    match &server.ready {
+                        ReadySpec::Line(text) => Ready::Line(text.clone()),
+                        ReadySpec::Port(expression) => {
+                            let port = evaluate_or(self, "server", expression)?;
+                            Ready::Port(u16::try_from(port).map_err(|_| {
+                                self.error("server", format!("{port} is no TCP port"))
+                            })?)
+                        }
+                    };
+                (!words.is_empty()).then_some(Server { words, ready })
+            }
+        };
+        Ok(Around {
+            setup: self.commands(&program.setup)?,
+            server,
+            load: self.commands(&program.load)?,
+        })
+    }
+
+    /// Checks the needs that facts tell of, and gives the others.
+    fn needs(
+        &self,
+        program: &Program,
+        facts: &BoxFacts,
+    ) -> Result<Vec<(String, String)>, ResolveError> {
+        let mut others = Vec::new();
+        for (name, template) in self.applicable(&program.needs)?.into_iter().flatten() {
+            let value =
+                fill(template, &self.texts, &self.scope).map_err(|why| self.error(name, why))?;
+            let (has, unit) = match name.as_str() {
+                "memory" => (facts.memory_bytes, "bytes of memory"),
+                "cpus" => (u64::from(facts.cpus), "CPUs"),
+                "numa_nodes" => (u64::from(facts.numa_nodes), "NUMA nodes"),
+                _ => {
+                    others.push((name.clone(), value));
+                    continue;
+                }
+            };
+            let need: u64 = value
+                .parse()
+                .map_err(|_| self.error(name, format!("`{value}` is no number")))?;
+            if need > has {
+                return Err(ResolveError::Unmet(unmet(need, has, unit, &facts.testbox)));
+            }
+        }
+        Ok(others)
     }
 
     fn environment(

@@ -4,6 +4,7 @@
 use crate::catalog::{Catalog, OptionKind, OptionSpec, Program};
 use crate::error::{JobError, Source};
 use crate::node::{Key, Kind, Node, Place, Style};
+use crate::setting;
 use crate::value::{self, BadValue, Whole};
 use kdyno_model::{Better, Command, Setting, Unit};
 use std::collections::BTreeMap;
@@ -330,13 +331,13 @@ impl<'a> Reader<'a> {
 
     fn settings(&self) -> Result<Vec<Setting>, JobError> {
         let mut settings = Vec::new();
-        for group in ["thp", "hugepages", "sysctl", "sysfs"] {
+        for group in setting::GROUPS {
             for (key, value) in self.entries(group)? {
                 if value.is_null() {
                     continue;
                 }
                 let text = self.scalar(&key.text, value)?;
-                check_setting(group, &key.text, text).map_err(|bad| {
+                setting::check(group, &key.text, text).map_err(|bad| {
                     JobError::at(self.source, key.place, bad.message).hint(bad.hint)
                 })?;
                 settings.push(Setting {
@@ -411,43 +412,5 @@ fn check_option(spec: &OptionSpec, text: &str) -> Result<(), (String, &'static s
             "remove it",
         )),
         OptionKind::Text | OptionKind::Path => Ok(()),
-    }
-}
-
-fn check_setting(group: &str, key: &str, value: &str) -> Result<(), BadValue> {
-    let bad = |message: String, hint| Err(BadValue { message, hint });
-    let clean = |text: &str| text.split('/').all(|part| part != "..") && !text.contains('\0');
-    if value.contains(['\0', '\n']) {
-        return bad(
-            format!("the value of `{key}` holds a line end or NUL"),
-            "give one line",
-        );
-    }
-    match group {
-        "thp" if !["enabled", "defrag", "shmem_enabled"].contains(&key) => bad(
-            format!("`{key}` is no setting of transparent huge pages"),
-            "known: enabled, defrag, shmem_enabled; others by sysfs: {/sys/...: value}",
-        ),
-        "hugepages" => {
-            value::count(value)?;
-            let size = if key == "default" {
-                Ok(0)
-            } else {
-                value::size_bytes(key, SOME_BOX)
-            };
-            size.map(drop).map_err(|_| BadValue {
-                message: format!("`{key}` is no huge-page size"),
-                hint: "write {2M: 512} or {1G: 4}; nr_hugepages sets the default size",
-            })
-        }
-        "sysctl" if key.is_empty() || key.starts_with('/') || !clean(key) => bad(
-            format!("`{key}` is no sysctl name"),
-            "write it as sysctl does: vm.swappiness",
-        ),
-        "sysfs" if !key.starts_with("/sys/") || !clean(key) => bad(
-            format!("`{key}` is no path below /sys"),
-            "give the whole path: /sys/...",
-        ),
-        _ => Ok(()),
     }
 }

@@ -306,7 +306,7 @@ fn wrong_jobs_say_where_and_what_to_do() {
         ),
         (
             "command: x\nthp: {enable: always}\n",
-            "no setting of transparent huge pages",
+            "`enable` is no setting of `thp`",
         ),
         (
             "command: x\nvariants: {a: {hackbench: }, b: {}}\n",

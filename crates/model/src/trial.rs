@@ -57,6 +57,39 @@ pub enum Command {
     Workload(Vec<String>),
 }
 
+/// What runs around the measured program of a trial, outside its window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Around {
+    /// Commands before the server, in order; one that fails fails the trial.
+    #[serde(default)]
+    pub setup: Vec<Vec<String>>,
+    /// What the program talks to.
+    #[serde(default)]
+    pub server: Option<Server>,
+    /// Commands once the server is ready, in order.
+    #[serde(default)]
+    pub load: Vec<Vec<String>>,
+}
+
+/// A program that serves the measured one, started before it and ended after it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Server {
+    /// How it is started; the first word is the program.
+    pub words: Vec<String>,
+    /// What tells that it can be used.
+    pub ready: Ready,
+}
+
+/// What tells that a server can be used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ready {
+    /// This text in its output.
+    Line(String),
+    /// Something listens on this TCP port of the loopback address.
+    Port(u16),
+}
+
 /// How often a program is executed within one trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rounds {
@@ -82,6 +115,9 @@ pub struct Work {
     pub affinity: Option<String>,
     /// Settings of the machine, in the order in which they are made.
     pub settings: Vec<Setting>,
+    /// What runs before and beside it.
+    #[serde(default)]
+    pub around: Around,
     /// Working directory; kdyno's own when absent.
     pub directory: Option<String>,
     /// How often it is executed.

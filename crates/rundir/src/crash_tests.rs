@@ -30,6 +30,7 @@ fn trial(plan: PlanId) -> Trial {
             program: "true".into(),
             command: Command::Argv(vec!["true".into()]),
             instrument: "true".into(),
+            around: kdyno_model::Around::default(),
             directory: None,
             environment: Default::default(),
             affinity: None,

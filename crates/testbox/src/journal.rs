@@ -5,6 +5,8 @@
 //! A last line cut short belongs to a change that was never made.
 
 use crate::cgroup;
+use crate::root::SysRoot;
+use crate::scratch;
 use crate::settings::{is_pool, value_in, write_value};
 use crate::strays::Trials;
 use kdyno_model::{BootId, Recovery, SessionId, TestboxError};
@@ -35,6 +37,21 @@ pub(crate) enum Change {
     Cgroup {
         /// Its directory.
         path: PathBuf,
+    },
+    /// A directory of a trial is about to be made; swap and mounts below it belong to it.
+    Scratch {
+        /// Where.
+        path: PathBuf,
+    },
+    /// A zram device is about to be added beside these.
+    ZramAfter {
+        /// Their numbers.
+        known: Vec<u32>,
+    },
+    /// A zram device was added.
+    Zram {
+        /// Its number.
+        number: u32,
     },
     /// A trial is about to start processes.
     Run {
@@ -219,6 +236,13 @@ pub(crate) fn undo(
             .removed
             .extend(ended.into_iter().map(|pid| format!("process {pid}")));
     }
+    // After the processes that used them.
+    remove_scratch(
+        &changes,
+        is_of_this_boot(&changes, boot_id),
+        &mut recovery,
+        &mut failures,
+    );
     if !failures.is_empty() {
         let message = format!("not everything was put back: {}", failures.join("; "));
         return Err(TestboxError::at(path, message).hint(
@@ -261,6 +285,41 @@ fn cgroups_in(changes: &[Change]) -> Vec<&Path> {
         _ => None,
     });
     cgroups.filter(|path| path.is_dir()).collect()
+}
+
+/// Removes directories, swap and zram devices of trials. A reboot ends mounts and swap but leaves
+/// files, so that directories are removed on any boot.
+fn remove_scratch(
+    changes: &[Change],
+    same_boot: bool,
+    recovery: &mut Recovery,
+    failures: &mut Vec<String>,
+) {
+    let root = SysRoot::real();
+    for change in changes.iter().rev() {
+        let removed = match change {
+            Change::Scratch { path } => {
+                scratch::remove_tree(path).map(|there| there.then(|| path.display().to_string()))
+            }
+            Change::Zram { number } if same_boot => scratch::remove_zram(&root, *number)
+                .map(|there| there.then(|| format!("/dev/zram{number}"))),
+            _ => continue,
+        };
+        match removed {
+            Ok(what) => recovery.removed.extend(what),
+            Err(error) => failures.push(error.to_string()),
+        }
+    }
+    // A last device that was added without our having learnt its number.
+    let mut last = changes.iter().rev();
+    if let Some(Change::ZramAfter { known }) = last.next().filter(|_| same_boot) {
+        for number in scratch::zram_added_since(&root, known) {
+            match scratch::remove_zram(&root, number) {
+                Ok(_) => recovery.removed.push(format!("/dev/zram{number}")),
+                Err(error) => failures.push(error.to_string()),
+            }
+        }
+    }
 }
 
 fn is_of_this_boot(changes: &[Change], now: Option<&BootId>) -> bool {

@@ -5,6 +5,7 @@
 //! made-up tree and on the real one. Synchronous: one trial at a time, since two would disturb
 //! each other.
 
+mod around;
 mod cgroup;
 pub mod facts;
 mod guardian;
@@ -13,8 +14,10 @@ mod journal;
 mod local;
 mod lock;
 pub mod monitors;
+pub mod needs;
 pub mod root;
 mod runner;
+pub mod scratch;
 pub mod settings;
 mod strays;
 mod sys;

@@ -1,5 +1,6 @@
 //! The machine that kdyno runs on, as a [`Testbox`].
 
+use crate::around;
 use crate::cgroup::TrialCgroups;
 use crate::facts::{KernelLog, read_facts};
 use crate::guardian::Guardian;
@@ -11,8 +12,9 @@ use crate::monitors::{
     clock::{raw_ns, thread_cpu_ns},
 };
 use crate::root::SysRoot;
-use crate::runner::{self, Ended, Setting as RunSetting};
-use crate::settings::{self, Settings};
+use crate::runner::{self, Ended, Environment};
+use crate::scratch::Scratch;
+use crate::settings::{self, Settings, Target, target};
 use crate::strays::{self, Trials};
 use crate::sys;
 use kdyno_model::{
@@ -90,7 +92,7 @@ impl LocalTestbox {
         let root = self.options.root.clone();
         let name = format!("kdyno-probe-{}", std::process::id());
         let held = self.held()?;
-        held.no_cgroup = match make_cgroups(&root, &name, &mut held.journal) {
+        held.no_cgroup = match make_cgroups(&root, &name, &[], &mut held.journal) {
             Ok(mut cgroups) => {
                 let mut command = std::process::Command::new("/bin/true");
                 let setup = crate::sys::ChildSetup {
@@ -120,19 +122,20 @@ impl LocalTestbox {
             .make(&root, &trial.work.settings, &mut held.journal)
         {
             Ok(()) => Ok(None),
-            Err(error) => {
-                let hint = error
-                    .hint
-                    .as_ref()
-                    .map(|hint| format!(" ({hint})"))
-                    .unwrap_or_default();
-                let reason = FailReason::Setting(format!("{error}{hint}"));
-                Ok(Some(Outcome::Failed {
-                    stage: Stage::Setup,
-                    reason,
-                }))
-            }
+            Err(error) => Ok(Some(setting_failed(&error))),
         }
+    }
+
+    /// What the trial has of its own, or the outcome that ends it.
+    fn make_scratch(
+        &mut self,
+        trial: &Trial,
+        run: &str,
+    ) -> Result<(Scratch, Option<Outcome>), TestboxError> {
+        let root = self.options.root.clone();
+        let held = self.held()?;
+        let (scratch, failed) = Scratch::make(&root, &trial.work.settings, run, &mut held.journal)?;
+        Ok((scratch, failed.as_ref().map(setting_failed)))
     }
 
     /// A guardian that somebody ended is replaced before anything is changed.
@@ -158,14 +161,19 @@ impl LocalTestbox {
     }
 
     /// The cgroups of a trial, entered in the journal like the trial itself.
-    fn enter(&mut self, run: &str, notes: &mut Vec<String>) -> Result<TrialCgroups, TestboxError> {
+    fn enter(
+        &mut self,
+        run: &str,
+        limits: &[String],
+        notes: &mut Vec<String>,
+    ) -> Result<TrialCgroups, TestboxError> {
         let root = self.options.root.clone();
         let held = self.held()?;
         held.journal.note(&Change::Run {
             run: run.to_owned(),
         })?;
         match &held.no_cgroup {
-            None => make_cgroups(&root, &format!("kdyno-{run}"), &mut held.journal),
+            None => make_cgroups(&root, &format!("kdyno-{run}"), limits, &mut held.journal),
             Some(why) => {
                 notes.push(format!("no cgroup: {why}"));
                 Ok(TrialCgroups::default())
@@ -178,13 +186,40 @@ impl LocalTestbox {
         trial: &Trial,
         raw_dir: &Path,
         run: &str,
+        scratch: &Scratch,
         notes: &mut Vec<String>,
     ) -> Result<Measured, TestboxError> {
         let options = self.options.clone();
         let (watchers, lost) = monitors::available(&trial.work.monitors, &options.root)?;
         notes.extend(lost);
-        let cgroups = self.enter(run, notes)?;
-        let guardian = &self.held()?.guardian;
+        let limits = limits_of(&options.root, trial)?;
+        let files: Vec<String> = limits.iter().map(|(file, _)| file.clone()).collect();
+        let cgroups = self.enter(run, &files, notes)?;
+        let spared = self.spared()?;
+        let refused = limits
+            .iter()
+            .find_map(|(file, value)| cgroups.limit(file, value).err());
+        if let Some(error) = refused {
+            end_leftovers(run, None, &spared, cgroups, notes);
+            return Ok(Measured::nothing(setting_failed(&error)));
+        }
+        let directory = scratch.directory_path();
+        let environment = Environment {
+            work: &trial.work,
+            run,
+            program: &options.program,
+            scratch: directory.as_deref(),
+            cgroups: &cgroups,
+            guardian: &self.held()?.guardian,
+            interrupt: options.interrupt.as_ref(),
+        };
+        let server = match around::begin(&trial.work, &environment, raw_dir)? {
+            Ok(server) => server,
+            Err(outcome) => {
+                end_leftovers(run, None, &spared, cgroups, notes);
+                return Ok(Measured::nothing(outcome));
+            }
+        };
         let oom_before = oom_kills(&options.root);
         let watch = match watchers.is_empty() {
             true => None,
@@ -194,25 +229,18 @@ impl LocalTestbox {
         let start_raw_ns = watch
             .as_ref()
             .map_or_else(raw_ns, MonitorThread::start_raw_ns);
-        let setting = RunSetting {
-            work: &trial.work,
-            run,
-            program: &options.program,
-            cgroups: &cgroups,
-            guardian,
-            interrupt: options.interrupt.as_ref(),
-            raw_dir,
-        };
         let cpu_before = thread_cpu_ns();
-        let ended = runner::run_rounds(&setting, start_raw_ns);
+        let ended = runner::run_rounds(&environment, raw_dir, start_raw_ns);
         let end_raw_ns = raw_ns();
         let runner_cpu_ns = thread_cpu_ns().saturating_sub(cpu_before);
         let (series, overhead, lost) =
             watch.map_or_else(|| Ok(Default::default()), MonitorThread::stop)?;
         notes.extend(lost);
+        if let Some(server) = server {
+            notes.extend(server.end()?);
+        }
         let mut ended = ended?;
         let killed = cgroups.oom_kills().unwrap_or_default() > 0;
-        let spared = self.spared()?;
         end_leftovers(run, ended.group, &spared, cgroups, notes);
         let killed =
             killed || (oom_kills(&options.root) > oom_before && was_killed(&ended.outcome));
@@ -264,11 +292,50 @@ fn end_leftovers(
     }
 }
 
+/// A setting that cannot be made fails the trial.
+fn setting_failed(error: &TestboxError) -> Outcome {
+    let hint = error.hint.as_ref().map(|hint| format!(" ({hint})"));
+    Outcome::Failed {
+        stage: Stage::Setup,
+        reason: FailReason::Setting(format!("{error}{}", hint.unwrap_or_default())),
+    }
+}
+
+/// The limits of the trial's cgroup that its settings ask for.
+fn limits_of(root: &SysRoot, trial: &Trial) -> Result<Vec<(String, String)>, TestboxError> {
+    let mut limits = Vec::new();
+    for setting in &trial.work.settings {
+        if let Target::Cgroup { file, value } = target(root, setting)? {
+            limits.push((file, value));
+        }
+    }
+    Ok(limits)
+}
+
 struct Measured {
     ended: Ended,
     window: Window,
     series: Vec<SeriesSet>,
     overhead: MonitorOverhead,
+}
+
+impl Measured {
+    /// Of a trial that ended before its program was started.
+    fn nothing(outcome: Outcome) -> Self {
+        Self {
+            ended: Ended {
+                rounds: Vec::new(),
+                group: None,
+                outcome,
+            },
+            window: Window {
+                start_unix_ns: unix_ns(),
+                ..Window::default()
+            },
+            series: Vec::new(),
+            overhead: MonitorOverhead::default(),
+        }
+    }
 }
 
 fn was_killed(outcome: &Outcome) -> bool {
@@ -284,11 +351,12 @@ fn was_killed(outcome: &Outcome) -> bool {
 fn make_cgroups(
     root: &SysRoot,
     name: &str,
+    limits: &[String],
     journal: &mut Journal,
 ) -> Result<TrialCgroups, TestboxError> {
     let mut made = TrialCgroups::default();
     let mut failure = None;
-    for dir in TrialCgroups::planned(root, name) {
+    for dir in TrialCgroups::planned(root, name, limits) {
         journal.note(&Change::Cgroup { path: dir.clone() })?;
         if let Err(error) = made.make(dir) {
             failure = Some(error);
@@ -328,8 +396,10 @@ impl Testbox for LocalTestbox {
 
     fn prepare(&mut self, preparation: &Preparation) -> Result<(), TestboxError> {
         for setting in &preparation.settings {
-            if let Some(problem) = settings::check(&self.options.root, setting)?.problem {
-                return Err(problem);
+            for check in settings::check(&self.options.root, setting)? {
+                if let Some(problem) = check.problem {
+                    return Err(problem);
+                }
             }
         }
         let state_dir = &self.options.state_dir;
@@ -375,28 +445,24 @@ impl Testbox for LocalTestbox {
         let mut notes = Vec::new();
         self.guard(&mut notes)?;
         let refused = self.set_up(trial)?;
+        let (mut scratch, refused) = match refused {
+            None => self.make_scratch(trial, &run)?,
+            refused => (Scratch::default(), refused),
+        };
         if let Some(log) = &mut self.kernel_log {
             // What was logged between trials belongs to none of them.
             log.new_warnings();
         }
         let facts_before = self.facts()?;
         let measured = match refused {
-            None => self.measure(trial, raw_dir, &run, &mut notes)?,
-            Some(outcome) => Measured {
-                ended: Ended {
-                    rounds: Vec::new(),
-                    group: None,
-                    outcome,
-                },
-                window: Window {
-                    start_unix_ns: unix_ns(),
-                    ..Window::default()
-                },
-                series: Vec::new(),
-                overhead: MonitorOverhead::default(),
-            },
+            None => self.measure(trial, raw_dir, &run, &scratch, &mut notes)?,
+            Some(outcome) => Measured::nothing(outcome),
         };
         let facts_after = self.facts()?;
+        if let Err(error) = scratch.remove() {
+            // It is in the journal, which removes it at the end.
+            notes.push(format!("the trial's directory stays for now: {error}"));
+        }
         let kernel_log = self
             .kernel_log
             .as_mut()

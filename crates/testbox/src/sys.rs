@@ -7,10 +7,13 @@
 
 use crate::monitors::clock::raw_ns;
 use kdyno_model::Usage;
+use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -357,6 +360,56 @@ pub(crate) fn process_exists(pid: i32) -> bool {
     pid > 0
         && (unsafe { libc::kill(pid, 0) } == 0
             || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM))
+}
+
+/// Ends swap on a file or device.
+pub(crate) fn swap_off(path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the path is a C string that outlives the call.
+    check(unsafe { libc::swapoff(path.as_ptr()) })
+}
+
+/// Unmounts what is mounted there.
+pub(crate) fn unmount(path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: as above.
+    check(unsafe { libc::umount2(path.as_ptr(), libc::UMOUNT_NOFOLLOW) })
+}
+
+/// Gives a file blocks on the disk for so many bytes: swap must have no holes.
+pub(crate) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+    let length = libc::off_t::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    // SAFETY: the descriptor is open as long as `file` lives.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Bytes that an unprivileged user can still write to the file system of a directory.
+pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: statvfs is plain numbers, for which zeros are a value; both pointers are valid.
+    let stat = unsafe {
+        let mut stat: libc::statvfs = std::mem::zeroed();
+        check(libc::statvfs(path.as_ptr(), &raw mut stat))?;
+        stat
+    };
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// Writes everything that is dirty to the disks.
+pub(crate) fn sync_disks() {
+    // SAFETY: sync takes nothing and always succeeds.
+    unsafe { libc::sync() };
+}
+
+/// Whether we may make something in a directory.
+pub(crate) fn is_writable(dir: &Path) -> bool {
+    CString::new(dir.as_os_str().as_bytes()).is_ok_and(|dir| {
+        // SAFETY: the path is a C string that outlives the call.
+        unsafe { libc::access(dir.as_ptr(), libc::W_OK) == 0 }
+    })
 }
 
 /// Our effective user.

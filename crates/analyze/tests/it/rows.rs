@@ -23,6 +23,7 @@ fn record(readings: Vec<Reading>) -> RunRecord {
         command: Command::Shell("scan".to_owned()),
         instrument: "scan 1".to_owned(),
         environment: BTreeMap::new(),
+        around: kdyno_model::Around::default(),
         directory: None,
         affinity: None,
         settings: Vec::new(),

@@ -1,7 +1,7 @@
 //! Reads a `program.yaml`. Every key is known or an error, so that a typing mistake in an entry
 //! is found when it is loaded and not in a table.
 
-use super::{OptionKind, OptionSpec, Part, Program, Tool};
+use super::{OptionKind, OptionSpec, Part, Program, ReadySpec, ServerSpec, Tool};
 use crate::error::{JobError, Source};
 use crate::node::{Key, Node};
 use crate::read::read_documents;
@@ -36,6 +36,10 @@ pub(super) fn program(source: Source<'_>) -> Read<Program> {
         "command",
         "environment",
         "settings",
+        "needs",
+        "setup",
+        "server",
+        "load",
         "extract",
         "metrics",
     ])?;
@@ -63,6 +67,13 @@ pub(super) fn program(source: Source<'_>) -> Read<Program> {
         command: entry.list("command", |part| load_part(part, "words", words))?,
         environment: entry.list("environment", |part| load_part(part, "set", pairs))?,
         settings: entry.list("settings", |part| load_part(part, "set", pairs))?,
+        needs: entry.list("needs", load_needs)?,
+        setup: entry.list("setup", |part| load_part(part, "words", words))?,
+        server: entry
+            .optional("server")
+            .map(|server| load_server(&server))
+            .transpose()?,
+        load: entry.list("load", |part| load_part(part, "words", words))?,
         rounds_at_most: until("at_most")?,
         rounds_until: until("until")?,
         timeout: entry.optional_text("timeout")?,
@@ -242,6 +253,31 @@ fn load_part<'a, T>(
     Ok(match entry.optional_text("when")? {
         Some(condition) => Part::When(condition, body),
         None => Part::Always(body),
+    })
+}
+
+/// What a machine can be asked for.
+const NEEDS: [&str; 6] = ["memory", "cpus", "numa_nodes", "disk", "root", "path"];
+
+fn load_needs(part: &Entry<'_>) -> Read<Part<Vec<(String, String)>>> {
+    load_part(part, "set", |entry| {
+        entry.only(&NEEDS)?;
+        pairs(entry)
+    })
+}
+
+fn load_server(entry: &Entry<'_>) -> Read<ServerSpec> {
+    entry.only(&["command", "ready"])?;
+    let ready = entry.child("ready")?;
+    ready.only(&["line", "port"])?;
+    let ready = match (ready.optional_text("line")?, ready.optional_text("port")?) {
+        (Some(line), None) => ReadySpec::Line(line),
+        (None, Some(port)) => ReadySpec::Port(port),
+        _ => return Err(ready.error("either `line` or `port` is expected here")),
+    };
+    Ok(ServerSpec {
+        command: entry.list("command", |part| load_part(part, "words", words))?,
+        ready,
     })
 }
 

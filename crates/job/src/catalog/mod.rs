@@ -42,6 +42,14 @@ pub struct Program {
     pub environment: Vec<Part<Vec<(String, String)>>>,
     /// Settings that cases of it need.
     pub settings: Vec<Part<Vec<(String, String)>>>,
+    /// What the machine must have for cases of it: a name and how much.
+    pub needs: Vec<Part<Vec<(String, String)>>>,
+    /// Commands before the server.
+    pub setup: Vec<Part<Vec<String>>>,
+    /// What the program talks to.
+    pub server: Option<ServerSpec>,
+    /// Commands once the server is ready.
+    pub load: Vec<Part<Vec<String>>>,
     /// Expression for the largest number of rounds; once when absent.
     pub rounds_at_most: Option<String>,
     /// Expression, in milliseconds, after which no round begins.
@@ -63,6 +71,24 @@ pub struct Tool {
     pub builtin: Option<String>,
     /// How to get it.
     pub hint: String,
+}
+
+/// A server that a program talks to.
+#[derive(Clone, Debug)]
+pub struct ServerSpec {
+    /// Its command line in parts; without words there is none.
+    pub command: Vec<Part<Vec<String>>>,
+    /// What tells that it can be used.
+    pub ready: ReadySpec,
+}
+
+/// What tells that a server can be used.
+#[derive(Clone, Debug)]
+pub enum ReadySpec {
+    /// This text in its output.
+    Line(String),
+    /// The TCP port that this expression gives.
+    Port(String),
 }
 
 /// An option of a program.

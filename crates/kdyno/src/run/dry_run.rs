@@ -6,15 +6,18 @@ use crate::context::{Context, Status};
 use crate::show::command_text;
 use kdyno_job::catalog::Catalog;
 use kdyno_job::plan::Plan;
-use kdyno_model::{Command, Work};
+use kdyno_model::{Command, Setting, Work};
 use kdyno_testbox::root::SysRoot;
-use kdyno_testbox::settings;
+use kdyno_testbox::settings::{self, SettingCheck};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Trials printed one by one before the rest is only counted.
 const SHOWN_TRIALS: usize = 40;
+
+/// Files of one setting that are printed.
+const SHOWN_FILES: usize = 4;
 
 /// Prints plan, changes, gaps and time. Ends well only when nothing stands in the way.
 pub(super) fn print(
@@ -71,7 +74,17 @@ fn commands(
         if work.rounds.at_most > 1 {
             writeln!(text, "    {}", rounds_text(work))?;
         }
-        gaps.extend(missing_program(work, catalog));
+        for (when, words) in around(work) {
+            writeln!(
+                text,
+                "    {when}: {}",
+                command_text(&Command::Argv(words.clone()))
+            )?;
+            gaps.extend(missing_program(words, work, catalog));
+        }
+        if let Command::Argv(words) = &work.command {
+            gaps.extend(missing_program(words, work, catalog));
+        }
     }
     Ok(())
 }
@@ -81,26 +94,38 @@ fn changes(plan: &Plan, text: &mut String, gaps: &mut Vec<String>) -> std::fmt::
     let wanted = settings_of(plan);
     for setting in &wanted {
         match settings::check(&SysRoot::real(), setting) {
-            Ok(check) => {
-                writeln!(
-                    text,
-                    "  {}: {} -> {}",
-                    check.path.display(),
-                    check.now,
-                    check.wanted
-                )?;
-                if let Some(problem) = check.problem {
-                    let hint = problem.hint.as_ref().map(|hint| format!("; {hint}"));
-                    gaps.push(format!("{problem}{}", hint.unwrap_or_default()));
+            Ok(checks) => {
+                for check in checks.iter().take(SHOWN_FILES) {
+                    writeln!(text, "  {}", change_text(setting, check))?;
                 }
+                if checks.len() > SHOWN_FILES {
+                    let more = checks.len() - SHOWN_FILES;
+                    writeln!(text, "  {}: and {more} files more", setting.key)?;
+                }
+                gaps.extend(checks.into_iter().filter_map(|check| {
+                    let problem = check.problem?;
+                    let hint = problem.hint.as_ref().map(|hint| format!("; {hint}"));
+                    Some(format!("{problem}{}", hint.unwrap_or_default()))
+                }));
             }
-            Err(error) => gaps.push(error.to_string()),
+            Err(error) => {
+                let hint = error.hint.as_ref().map(|hint| format!("; {hint}"));
+                gaps.push(format!("{error}{}", hint.unwrap_or_default()));
+            }
         }
     }
     if wanted.is_empty() {
         writeln!(text, "  none")?;
     }
     Ok(())
+}
+
+fn change_text(setting: &Setting, check: &SettingCheck) -> String {
+    let path = check.path.display();
+    match &check.now {
+        Some(now) => format!("{path}: {now} -> {}", check.wanted),
+        None => format!("{path}: {} {} for each trial", setting.key, check.wanted),
+    }
 }
 
 fn order(plan: &Plan, text: &mut String) -> std::fmt::Result {
@@ -140,10 +165,16 @@ fn rounds_text(work: &Work) -> String {
     }
 }
 
-fn missing_program(work: &Work, catalog: &Catalog) -> Option<String> {
-    let Command::Argv(words) = &work.command else {
-        return None;
-    };
+/// The commands around the measured one, in the order in which they are started.
+fn around(work: &Work) -> impl Iterator<Item = (&'static str, &Vec<String>)> {
+    let around = &work.around;
+    let setup = around.setup.iter().map(|words| ("before", words));
+    let server = around.server.iter().map(|s| ("beside", &s.words));
+    let load = around.load.iter().map(|words| ("before", words));
+    setup.chain(server).chain(load)
+}
+
+fn missing_program(words: &[String], work: &Work, catalog: &Catalog) -> Option<String> {
     let program = words.first()?;
     if is_executable(program, work) {
         return None;

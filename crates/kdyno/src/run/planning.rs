@@ -13,6 +13,7 @@ use kdyno_job::resolve::{ResolveError, resolve};
 use kdyno_job::value::cpus;
 use kdyno_model::{BoxFacts, PlanId, Work};
 use kdyno_testbox::monitors::DEFAULT_MONITORS;
+use kdyno_testbox::needs::unmet;
 use kdyno_testbox::root::SysRoot;
 use std::fs::File;
 use std::io::Read;
@@ -424,7 +425,12 @@ fn resolve_case(
 ) -> Result<PlannedCase, ResolveError> {
     let mut work = Vec::new();
     for variant in &case.variants {
-        work.push(resolve(variant, facts, DEFAULT_MONITORS, catalog)?.work);
+        let resolved = resolve(variant, facts, DEFAULT_MONITORS, catalog)?;
+        let mut needs = resolved.needs.iter();
+        if let Some(why) = needs.find_map(|(name, value)| unmet(&SysRoot::real(), name, value)) {
+            return Err(ResolveError::Unmet(why));
+        }
+        work.push(resolved.work);
     }
     let rules = resolve(&case.base, facts, DEFAULT_MONITORS, catalog)?.rules;
     Ok(PlannedCase {

@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
 
+mod around;
 mod bad_input;
 mod bench;
 mod catalog;

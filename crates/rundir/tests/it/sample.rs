@@ -30,6 +30,7 @@ pub fn trial(plan: PlanId) -> Trial {
             program: "usemem".into(),
             command: Command::Shell("true".into()),
             instrument: "usemem".into(),
+            around: kdyno_model::Around::default(),
             directory: None,
             environment: [("A".to_owned(), "b\n\"c\"".to_owned())].into(),
             affinity: Some("0-3".into()),

@@ -11,9 +11,17 @@ pub(super) fn read(found: &mut Found<'_>) {
         ("machine.bios_version", "/sys/class/dmi/id/bios_version"),
         ("virt.hypervisor", "/sys/hypervisor/type"),
     ]);
+    found.put("user.id", effective_user(found.root));
     found.put("virt.container", container(found.root));
     cgroups(found);
     file_systems(found);
+}
+
+/// The second number of `Uid:` in proc(5).
+fn effective_user(root: &SysRoot) -> Option<String> {
+    let status = root.read("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_whitespace().nth(1).map(str::to_owned)
 }
 
 /// By which container runtime this process seems to be run; the marks are conventions, so their

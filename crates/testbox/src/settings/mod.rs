@@ -1,12 +1,20 @@
 //! Settings of the machine: from the key that a job writes to the file of the kernel, checked,
 //! journalled, written and read back.
 
+mod target;
+
 use crate::journal::{Change, Journal};
 use crate::root::SysRoot;
+use crate::{cgroup, scratch};
 use kdyno_model::{Setting, TestboxError, nearest};
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+
+pub(crate) use target::{
+    DROP_CACHES, Dropped, KernelFile, Scratch as ScratchKind, Swap as SwapKind, Target, target,
+};
 
 /// The value that a file of the kernel holds: the chosen word where it lists them all
 /// (`always [madvise] never`), else its text with single blanks.
@@ -34,55 +42,13 @@ fn offered(text: &str) -> Option<Vec<String>> {
     })
 }
 
-/// The file that a setting is.
-///
-/// # Errors
-/// A key that is no setting, or a huge-page size that is no number.
-pub fn path_of(root: &SysRoot, setting: &Setting) -> Result<PathBuf, TestboxError> {
-    let unknown = || TestboxError::new(format!("`{}` is no setting of this machine", setting.key));
-    let (group, name) = setting.key.split_once('.').ok_or_else(unknown)?;
-    let path = match group {
-        "thp" => format!("/sys/kernel/mm/transparent_hugepage/{name}"),
-        "hugepages" if name == "default" => "/proc/sys/vm/nr_hugepages".to_owned(),
-        "hugepages" => {
-            let whole = kdyno_job::value::Whole {
-                cpus: 1,
-                memory_bytes: 0,
-            };
-            let bytes = kdyno_job::value::size_bytes(name, whole).map_err(|_| unknown())?;
-            format!(
-                "/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages",
-                bytes >> 10
-            )
-        }
-        "sysctl" => format!("/proc/sys/{}", sysctl_path(name)),
-        "sysfs" => name.to_owned(),
-        _ => return Err(unknown()),
-    };
-    Ok(root.path(path))
-}
-
-/// As sysctl(8) has it: whichever of `.` and `/` comes first separates, the other one swaps.
-fn sysctl_path(name: &str) -> String {
-    let swapped = name
-        .find(['.', '/'])
-        .is_some_and(|at| name[at..].starts_with('.'));
-    let swap = |c| match c {
-        '.' => '/',
-        '/' => '.',
-        other => other,
-    };
-    if swapped {
-        name.chars().map(swap).collect()
-    } else {
-        name.to_owned()
-    }
-}
-
 /// The settings of one machine as we have made them.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     made: BTreeMap<PathBuf, Made>,
+    /// The kernel keeps the wished latency as long as its device is open, so that a crash of ours
+    /// leaves nothing to undo.
+    latency: Option<(i32, File)>,
 }
 
 impl Settings {
@@ -97,19 +63,44 @@ impl Settings {
         wanted: &[Setting],
         journal: &mut Journal,
     ) -> Result<(), TestboxError> {
-        let mut files: Vec<(PathBuf, String)> = Vec::new();
-        for setting in wanted {
-            files.push((path_of(root, setting)?, value_in(&setting.value)));
-        }
+        let (files, latency) = lasting(root, wanted)?;
         self.go_back_except(&files, journal)?;
-        for (path, value) in files {
+        for KernelFile {
+            path,
+            value,
+            may_refuse,
+        } in files
+        {
             if let Some(partner) =
                 partner(&path).filter(|_| read_value(&path).ok().as_ref() != Some(&value))
             {
                 self.enter_partner(&partner, journal)?;
             }
-            self.set(&path, &value, journal)?;
+            match self.set(&path, &value, journal) {
+                Err(_) if may_refuse => {}
+                made => made?,
+            }
         }
+        self.hold_latency(root, latency)
+    }
+
+    fn hold_latency(&mut self, root: &SysRoot, wanted: Option<i32>) -> Result<(), TestboxError> {
+        if self.latency.as_ref().map(|(held, _)| *held) == wanted {
+            return Ok(());
+        }
+        self.latency = None;
+        let Some(microseconds) = wanted else {
+            return Ok(());
+        };
+        let path = root.path(target::DMA_LATENCY);
+        let opened = File::options().write(true).open(&path);
+        let held = opened.and_then(|mut device| {
+            device.write_all(&microseconds.to_ne_bytes())?;
+            Ok(device)
+        });
+        let device =
+            held.map_err(|error| cannot_write(&path, &microseconds.to_string(), &error))?;
+        self.latency = Some((microseconds, device));
         Ok(())
     }
 
@@ -117,10 +108,10 @@ impl Settings {
     /// refuses them for one of a pair and sets them itself when the other is put back, or set.
     fn go_back_except(
         &mut self,
-        wanted: &[(PathBuf, String)],
+        wanted: &[KernelFile],
         journal: &mut Journal,
     ) -> Result<(), TestboxError> {
-        let is_wanted = |path: &Path| wanted.iter().any(|(wanted, _)| wanted == path);
+        let is_wanted = |path: &Path| wanted.iter().any(|wanted| wanted.path == path);
         let sets_itself = |path: &Path, made: &Made| {
             made.found == "0" && partner(path).is_some_and(|partner| is_wanted(&partner))
         };
@@ -185,6 +176,23 @@ impl Settings {
         // Otherwise the kernel has a spelling of its own: `Y` for 1, `0x0007` for y.
         Ok(())
     }
+}
+
+/// The settings that stay while trials come and go: files, and the latency to hold.
+fn lasting(
+    root: &SysRoot,
+    wanted: &[Setting],
+) -> Result<(Vec<KernelFile>, Option<i32>), TestboxError> {
+    let (mut files, mut latency) = (Vec::new(), None);
+    for setting in wanted {
+        match target(root, setting)? {
+            Target::Files(more) => files.extend(more),
+            Target::DmaLatency(microseconds) => latency = Some(microseconds),
+            // They are made anew for each trial.
+            Target::Cgroup { .. } | Target::Drop(_) | Target::Scratch(_) | Target::Swap(_) => {}
+        }
+    }
+    Ok((files, latency))
 }
 
 /// A setting as we have made it.
@@ -290,37 +298,78 @@ fn cannot_write(path: &Path, value: &str, error: &std::io::Error) -> TestboxErro
 pub struct SettingCheck {
     /// The file.
     pub path: PathBuf,
-    /// Its value now.
-    pub now: String,
+    /// Its value now; `None` for what is made anew for each trial.
+    pub now: Option<String>,
     /// Its value as asked for.
     pub wanted: String,
     /// Why it cannot be made, as far as that can be told without trying.
     pub problem: Option<TestboxError>,
 }
 
-/// Looks at a setting without changing anything.
+/// Looks at a setting without changing anything: one entry for each thing that it changes.
 ///
 /// # Errors
 /// A key that is no setting, or a file that this kernel does not have.
-pub fn check(root: &SysRoot, setting: &Setting) -> Result<SettingCheck, TestboxError> {
-    let path = path_of(root, setting)?;
-    let wanted = value_in(&setting.value);
+pub fn check(root: &SysRoot, setting: &Setting) -> Result<Vec<SettingCheck>, TestboxError> {
+    let made_anew = |path: PathBuf, problem| {
+        vec![SettingCheck {
+            path,
+            now: None,
+            wanted: setting.value.clone(),
+            problem,
+        }]
+    };
+    Ok(match target(root, setting)? {
+        Target::Files(files) => files
+            .into_iter()
+            .map(check_file)
+            .collect::<Result<_, _>>()?,
+        Target::DmaLatency(_) => {
+            let path = root.path(target::DMA_LATENCY);
+            let problem = unwritable(&path, &setting.value);
+            made_anew(path, problem)
+        }
+        Target::Drop(_) => {
+            let path = root.path(target::DROP_CACHES);
+            let problem = unwritable(&path, &setting.value);
+            made_anew(path, problem)
+        }
+        Target::Cgroup { file, .. } => {
+            let problem = cgroup::unlimited(root, &file);
+            made_anew(
+                PathBuf::from(format!("the trial's cgroup: {file}")),
+                problem,
+            )
+        }
+        Target::Scratch(kind) => made_anew(scratch::base(), scratch::problem(kind)),
+        Target::Swap(kind) => made_anew(scratch::base(), scratch::swap_problem(root, kind)),
+    })
+}
+
+fn unwritable(path: &Path, value: &str) -> Option<TestboxError> {
+    let opened = File::options().write(true).open(path);
+    opened.err().map(|error| cannot_write(path, value, &error))
+}
+
+fn check_file(file: KernelFile) -> Result<SettingCheck, TestboxError> {
+    let KernelFile {
+        path,
+        value: wanted,
+        may_refuse,
+    } = file;
     let text = std::fs::read_to_string(&path).or_else(|_| read_value(&path))?;
     let now = value_in(&text);
-    let problem = if now == wanted {
+    let problem = if now == wanted || may_refuse {
         None
     } else if let Some(offered) = offered(&text).filter(|offered| !offered.contains(&wanted)) {
         let hint = format!("it offers: {}", offered.join(", "));
         Some(TestboxError::at(&path, format!("`{wanted}` is not offered")).hint(hint))
     } else {
-        let opened = std::fs::OpenOptions::new().write(true).open(&path);
-        opened
-            .err()
-            .map(|error| cannot_write(&path, &wanted, &error))
+        unwritable(&path, &wanted)
     };
     Ok(SettingCheck {
         path,
-        now,
+        now: Some(now),
         wanted,
         problem,
     })
@@ -354,44 +403,6 @@ mod tests {
         let journal = Journal::begin(dir.path(), kdyno_model::SessionId::new(), None).unwrap();
         let root = SysRoot::at(dir.path());
         (dir, root, journal)
-    }
-
-    #[test]
-    fn keys_are_files_of_the_kernel() {
-        let root = SysRoot::real();
-        for (key, path) in [
-            ("thp.enabled", "/sys/kernel/mm/transparent_hugepage/enabled"),
-            ("hugepages.default", "/proc/sys/vm/nr_hugepages"),
-            (
-                "hugepages.2M",
-                "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
-            ),
-            (
-                "hugepages.1G",
-                "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages",
-            ),
-            ("sysctl.vm.swappiness", "/proc/sys/vm/swappiness"),
-            (
-                "sysctl.net.ipv4.conf.eth0/1.forwarding",
-                "/proc/sys/net/ipv4/conf/eth0.1/forwarding",
-            ),
-            (
-                "sysctl.net/ipv4/conf/eth0.1/forwarding",
-                "/proc/sys/net/ipv4/conf/eth0.1/forwarding",
-            ),
-            (
-                "sysfs./sys/block/vda/queue/scheduler",
-                "/sys/block/vda/queue/scheduler",
-            ),
-        ] {
-            assert_eq!(
-                path_of(&root, &setting(key, "1")).unwrap(),
-                Path::new(path),
-                "{key}"
-            );
-        }
-        assert!(path_of(&root, &setting("colour.red", "1")).is_err());
-        assert!(path_of(&root, &setting("hugepages.big", "1")).is_err());
     }
 
     #[test]
@@ -457,12 +468,13 @@ mod tests {
     #[test]
     fn checks_say_what_would_change_and_what_stands_in_the_way() {
         let (_dir, root, _journal) = machine();
-        let ok = check(&root, &setting("sysctl.vm.swappiness", "10")).unwrap();
+        let only = |mut checks: Vec<SettingCheck>| checks.pop().unwrap();
+        let ok = only(check(&root, &setting("sysctl.vm.swappiness", "10")).unwrap());
         assert_eq!(
-            (ok.now.as_str(), ok.wanted.as_str(), ok.problem),
-            ("60", "10", None)
+            (ok.now.as_deref(), ok.wanted.as_str(), ok.problem),
+            (Some("60"), "10", None)
         );
-        let bad = check(&root, &setting("thp.enabled", "sometimes")).unwrap();
+        let bad = only(check(&root, &setting("thp.enabled", "sometimes")).unwrap());
         assert_eq!(
             bad.problem.unwrap().hint.unwrap(),
             "it offers: always, madvise, never"
