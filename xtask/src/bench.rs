@@ -12,8 +12,7 @@ const ROUNDS: usize = 7;
 
 /// Everything that docs/performance.md reports.
 pub fn all(usemem: Option<&Path>) -> anyhow::Result<()> {
-    cargo(&["build", "--release", "--package", "kdyno"])?;
-    let kdyno = root().join("target/release/kdyno");
+    let kdyno = release_kdyno()?;
     start_up(&kdyno)?;
     println!();
     cargo(&[
@@ -38,8 +37,7 @@ pub fn all(usemem: Option<&Path>) -> anyhow::Result<()> {
 /// 10,000 metrics x 10 runs x 2 variants through `kdyno compare --csv`, beside benchstat where a
 /// build of it is given. kdyno itself measures both.
 pub fn values(benchstat: Option<&Path>) -> anyhow::Result<()> {
-    cargo(&["build", "--release", "--package", "kdyno"])?;
-    let kdyno = root().join("target/release/kdyno");
+    let kdyno = release_kdyno()?;
     let dir = std::env::temp_dir().join(format!("kdyno-bench-{}", std::process::id()));
     std::fs::create_dir_all(&dir)?;
     let csv = dir.join("values.csv");
@@ -112,6 +110,12 @@ fn write_values(csv: &Path, sides: &[PathBuf; 2]) -> anyhow::Result<()> {
         std::fs::write(path, text)?;
     }
     Ok(())
+}
+
+/// Builds what users run, and says where it is.
+pub(crate) fn release_kdyno() -> anyhow::Result<PathBuf> {
+    cargo(&["build", "--release", "--package", "kdyno"])?;
+    Ok(root().join("target/release/kdyno"))
 }
 
 fn cargo(words: &[&str]) -> anyhow::Result<()> {

@@ -66,10 +66,15 @@ const WORDS: [&str; 24] = [
 ];
 
 /// Marsaglia's xorshift64.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn below(&mut self, limit: usize) -> usize {
+    /// Zero would stay zero for ever.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.max(1))
+    }
+
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -102,7 +107,7 @@ impl Random {
 /// Mutates and parses; stops at the first panic or slow input and keeps it in a file.
 pub fn all(iterations: u64, seed: u64) -> anyhow::Result<()> {
     let catalog = Catalog::built_in().context("the catalog")?;
-    let mut random = Random(seed | 1);
+    let mut random = Random::new(seed);
     println!("{iterations} inputs of each kind from seed {seed}");
     for n in 0..iterations {
         let job = random.mutated(&JOBS);

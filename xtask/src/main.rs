@@ -9,6 +9,7 @@
 mod bench;
 mod fuzz;
 mod layers;
+mod soak;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,8 @@ cargo xtask bench [USEMEM]         measure what docs/performance.md reports, sid
 cargo xtask bench-values [BENCHSTAT]
                                    10,000 metrics through `compare --csv`, beside a build of
                                    benchstat
+cargo xtask soak [KILLS [SEED]]    kill -9 at random moments with every kind of setting in play;
+                                   needs root and a machine of your own
 cargo xtask fuzz [INPUTS [SEED]]   mutated jobs, outputs and values through the parsers
 ";
 
@@ -31,6 +34,9 @@ fn main() -> ExitCode {
         ["bench", usemem] => bench::all(Some(usemem.as_ref())),
         ["bench-values"] => bench::values(None),
         ["bench-values", benchstat] => bench::values(Some(benchstat.as_ref())),
+        ["soak"] => soak::all(200, 1),
+        ["soak", kills] => parsed(kills).and_then(|kills| soak::all(kills, 1)),
+        ["soak", kills, seed] => parsed(kills).and_then(|kills| soak::all(kills, parsed(seed)?)),
         ["fuzz"] => fuzz::all(100_000, 1),
         ["fuzz", inputs] => parsed(inputs).and_then(|inputs| fuzz::all(inputs, 1)),
         ["fuzz", inputs, seed] => {
