@@ -29,6 +29,10 @@ const JOBS: [&str; 5] = [
     "a: &x {b: 1}\n<<: *x\n---\ntestcase: t\ncommand: [a, 'b']\nvariants: {v: {environment: {A: ~}}}\n",
     "<<: {file: b.yaml, ignore: [a]}\ntestcase: t\nenvironment.A+: 2\nsysctl-:\ncommand: |\n  echo 1\nhugepages: {2M: 5}\nsysctl: {vm.swappiness: [1, 2]}\nneed_memory: 1%\n",
 ];
+const ENTRIES: [&str; 2] = [
+    include_str!("../../crates/job/catalog/vm-scalability/program.yaml"),
+    "program: served\nabout: x\ntool: {name: cat, hint: y}\ninstrument: {external: cat}\noptions:\n  size: {type: size, default: 1M, about: z}\nneeds:\n  - set: {memory: '{size}', path: /proc}\nsetup:\n  - words: [a, '{scratch}']\nserver:\n  command:\n    - when: root\n      words: [b]\n  ready: {port: size / 4096}\nload:\n  - words: [c]\nsettings:\n  - set: {scratch.tmpfs: '{size}'}\nextract: ['^v (?P<v>\\d+)']\nmetrics:\n  v: {about: a, role: headline, reduce: {stream: v, within: last, across: mean}}\n",
+];
 const OUTPUTS: [&str; 3] = [
     include_str!("../../crates/job/catalog/vm-scalability/fixtures/anon-w-seq.out"),
     include_str!("../../crates/job/catalog/hackbench/fixtures/process-pipe.out"),
@@ -83,7 +87,12 @@ impl Random {
 
     /// A seed with a few bytes changed, removed, doubled, or words put in.
     fn mutated(&mut self, seeds: &[&str]) -> Vec<u8> {
-        let mut bytes = seeds[self.below(seeds.len())].as_bytes().to_vec();
+        let seed = seeds[self.below(seeds.len())];
+        self.changed(seed.as_bytes())
+    }
+
+    pub(crate) fn changed(&mut self, seed: &[u8]) -> Vec<u8> {
+        let mut bytes = seed.to_vec();
         for _ in 0..=self.below(8) {
             let at = self.below(bytes.len());
             let end = (at + self.below(20)).min(bytes.len());
@@ -112,6 +121,8 @@ pub fn all(iterations: u64, seed: u64) -> anyhow::Result<()> {
     for n in 0..iterations {
         let job = random.mutated(&JOBS);
         watched("job", n, &job, || read_job(&job, &catalog))?;
+        let entry = random.mutated(&ENTRIES);
+        watched("entry", n, &entry, || read_entry(&entry, &catalog))?;
         let output = random.mutated(&OUTPUTS);
         watched("output", n, &output, || read_output(&output, &catalog))?;
         let values = random.mutated(&VALUES);
@@ -121,7 +132,12 @@ pub fn all(iterations: u64, seed: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn watched(kind: &str, n: u64, input: &[u8], parse: impl FnOnce()) -> anyhow::Result<()> {
+pub(crate) fn watched(
+    kind: &str,
+    n: u64,
+    input: &[u8],
+    parse: impl FnOnce(),
+) -> anyhow::Result<()> {
     let begun = Instant::now();
     let survived = catch_unwind(AssertUnwindSafe(parse)).is_ok();
     if survived && begun.elapsed() < SLOW {
@@ -174,6 +190,19 @@ fn read_job(bytes: &[u8], catalog: &Catalog) {
     for spec in list.cases.iter().flat_map(|case| &case.variants) {
         // Whether it resolves is not the question.
         let _ = resolve(spec, &facts, &[], catalog);
+    }
+}
+
+/// An entry that is read resolves or says why not.
+fn read_entry(bytes: &[u8], catalog: &Catalog) {
+    let text = String::from_utf8_lossy(bytes);
+    let mut catalog = catalog.clone();
+    if let Ok(name) = catalog.add(Source::new("program.yaml", &text)) {
+        let job = format!("testcase: {name}\n");
+        let option = format!("testcase: {name}\ntest: anon-w-seq\n");
+        for job in [job, option] {
+            read_job(job.as_bytes(), &catalog);
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod bench;
 mod fuzz;
+mod fuzz_rundir;
 mod layers;
 mod soak;
 
@@ -22,7 +23,10 @@ cargo xtask bench-values [BENCHSTAT]
                                    benchstat
 cargo xtask soak [KILLS [SEED]]    kill -9 at random moments with every kind of setting in play;
                                    needs root and a machine of your own
-cargo xtask fuzz [INPUTS [SEED]]   mutated jobs, outputs and values through the parsers
+cargo xtask fuzz [INPUTS [SEED]]   mutated jobs, catalog entries, outputs and values through the
+                                   parsers
+cargo xtask fuzz-rundir [INPUTS [SEED]]
+                                   mutated files of a run directory through its reader
 ";
 
 fn main() -> ExitCode {
@@ -37,6 +41,11 @@ fn main() -> ExitCode {
         ["soak"] => soak::all(200, 1),
         ["soak", kills] => parsed(kills).and_then(|kills| soak::all(kills, 1)),
         ["soak", kills, seed] => parsed(kills).and_then(|kills| soak::all(kills, parsed(seed)?)),
+        ["fuzz-rundir"] => fuzz_rundir::all(100_000, 1),
+        ["fuzz-rundir", inputs] => parsed(inputs).and_then(|inputs| fuzz_rundir::all(inputs, 1)),
+        ["fuzz-rundir", inputs, seed] => {
+            parsed(inputs).and_then(|inputs| fuzz_rundir::all(inputs, parsed(seed)?))
+        }
         ["fuzz"] => fuzz::all(100_000, 1),
         ["fuzz", inputs] => parsed(inputs).and_then(|inputs| fuzz::all(inputs, 1)),
         ["fuzz", inputs, seed] => {

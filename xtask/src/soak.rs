@@ -182,7 +182,11 @@ impl Soak {
         }
         let twice = seen.iter().find(|(_, count)| **count != 1);
         ensure!(twice.is_none(), "a trial was run twice: {twice:?}");
-        ensure!(seen.len().is_multiple_of(80), "{} trials, not 80 a plan", seen.len());
+        ensure!(
+            seen.len().is_multiple_of(80),
+            "{} trials, not 80 a plan",
+            seen.len()
+        );
         fs::write(self.dir.join("done"), "")?;
         Ok(seen.len())
     }
