@@ -18,6 +18,16 @@ macro_rules! uuid_id {
                 Self(Uuid::now_v7())
             }
 
+            /// A new identifier that sorts after `other` even where the clock was set back.
+            #[must_use]
+            pub fn new_after(other: Option<Self>) -> Self {
+                let new = Self::new();
+                match other {
+                    Some(other) if other >= new => Self(later(new.0, other.0)),
+                    _ => new,
+                }
+            }
+
             /// Reads the hyphenated or plain form; `None` when the text is no UUID.
             #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
@@ -44,6 +54,13 @@ macro_rules! uuid_id {
             }
         }
     };
+}
+
+/// `new` with the time of `other` and a millisecond more: the first 48 bits of a UUIDv7 (RFC 9562,
+/// section 5.7).
+fn later(new: Uuid, other: Uuid) -> Uuid {
+    let millis = (other.as_u128() >> 80).saturating_add(1).min((1 << 48) - 1);
+    Uuid::from_u128((new.as_u128() & ((1 << 80) - 1)) | (millis << 80))
 }
 
 uuid_id!(
@@ -106,5 +123,26 @@ impl CaseId {
     #[must_use]
     pub fn short(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_sort_by_creation_whatever_the_clock_says() {
+        let far = PlanId(later(
+            Uuid::now_v7(),
+            Uuid::from_u128(0xfff0_0000_0000 << 80),
+        ));
+        let next = PlanId::new_after(Some(far));
+        assert!(next > far, "{next} {far}");
+        assert!(PlanId::new_after(Some(next)) > next);
+        let last = PlanId(Uuid::max());
+        assert_eq!(PlanId::new_after(Some(last)).to_string()[..8], *"ffffffff");
+        let now = PlanId::new();
+        assert!(PlanId::new_after(Some(now)) > now);
+        assert_eq!(PlanId::parse(&next.to_string()), Some(next));
     }
 }

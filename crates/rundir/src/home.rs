@@ -107,6 +107,19 @@ impl Home {
         Ok(Listing { entries, notes })
     }
 
+    /// The newest plan and the newest run of all that are listed; what cannot be listed is not
+    /// there.
+    #[must_use]
+    pub fn newest(&self) -> (Option<PlanId>, Option<RunId>) {
+        let plans = self.plans().map(|listing| listing.entries);
+        let Some(plan) = plans.unwrap_or_default().into_iter().next() else {
+            return (None, None);
+        };
+        let runs = plan.runs().map(|listing| listing.entries);
+        let newest = runs.unwrap_or_default().into_iter().map(|run| run.id).max();
+        (Some(plan.id), newest)
+    }
+
     /// The plan with this id.
     ///
     /// # Errors

@@ -229,10 +229,13 @@ impl LocalTestbox {
         let start_raw_ns = watch
             .as_ref()
             .map_or_else(raw_ns, MonitorThread::start_raw_ns);
+        let clock_before = ahead_of_monotonic_ns();
         let cpu_before = thread_cpu_ns();
         let ended = runner::run_rounds(&environment, raw_dir, start_raw_ns);
         let end_raw_ns = raw_ns();
         let runner_cpu_ns = thread_cpu_ns().saturating_sub(cpu_before);
+        let window_ns = end_raw_ns.saturating_sub(start_raw_ns);
+        notes.extend(clock_jump(clock_before, ahead_of_monotonic_ns(), window_ns));
         let (series, overhead, lost) =
             watch.map_or_else(|| Ok(Default::default()), MonitorThread::stop)?;
         notes.extend(lost);
@@ -378,6 +381,25 @@ fn oom_kills(root: &SysRoot) -> u64 {
         .unwrap_or_default()
 }
 
+/// How far the time of day is ahead of the monotonic clock.
+fn ahead_of_monotonic_ns() -> i64 {
+    unix_ns().saturating_sub(i64::try_from(raw_ns()).unwrap_or(i64::MAX))
+}
+
+/// Says so when somebody set the time of day during the window. Times are measured on the
+/// monotonic clock and right all the same; what reads the time of day may have been misled. Up to
+/// a second and one in a thousand is what keeping time does by itself (adjtimex(2)).
+fn clock_jump(before: i64, after: i64, window_ns: u64) -> Option<String> {
+    let jump = after.saturating_sub(before);
+    (jump.unsigned_abs() > 1_000_000_000 + window_ns / 1000).then(|| {
+        format!(
+            "the time of day was set {:.1} s {} during the trial",
+            jump.unsigned_abs() as f64 / 1e9,
+            if jump < 0 { "back" } else { "forward" }
+        )
+    })
+}
+
 fn unix_ns() -> i64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -496,5 +518,23 @@ impl Testbox for LocalTestbox {
                 journal::undo_all(&self.options.state_dir, boot.as_ref())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_is_told() {
+        const SECOND: i64 = 1_000_000_000;
+        let hour = 3_600_000_000_000;
+        assert_eq!(clock_jump(5, 5, 0), None);
+        assert_eq!(clock_jump(0, SECOND, 0), None);
+        assert_eq!(clock_jump(0, 4 * SECOND, hour), None, "slewed");
+        let told = clock_jump(7 * SECOND, -3 * SECOND, 0).unwrap();
+        assert!(told.contains("10.0 s back"), "{told}");
+        let told = clock_jump(i64::MIN, i64::MAX, 0).unwrap();
+        assert!(told.contains("forward"), "{told}");
     }
 }

@@ -50,6 +50,8 @@ impl Failure {
 pub(super) struct Execution<'a> {
     pub plan: &'a Plan,
     pub dir: &'a PlanDir,
+    /// Later runs sort behind it, whatever the clock says.
+    pub newest_run: Option<RunId>,
     pub testbox: &'a mut dyn Testbox,
     pub session: SessionId,
     pub interrupt: &'a Interrupt,
@@ -103,9 +105,9 @@ impl Execution<'_> {
             .cases
             .get(&trial.case.id)
             .context("the plan has lost a case")?;
-        let writer = self
-            .dir
-            .create_run(RunId::new(), Some(&case.canonical), trial)?;
+        let id = RunId::new_after(self.newest_run);
+        self.newest_run = Some(id);
+        let writer = self.dir.create_run(id, Some(&case.canonical), trial)?;
         let measurement = self.testbox.run(trial, writer.raw_dir())?;
         if measurement.outcome == Outcome::Interrupted {
             return Ok(None);

@@ -17,7 +17,9 @@ use kdyno_analyze::noise::NoiseMemory;
 use kdyno_analyze::render::text::{self, TextOptions};
 use kdyno_job::catalog::Catalog;
 use kdyno_job::plan::Plan;
-use kdyno_model::{BoxFacts, Preparation, RunId, RunRow, SessionId, Setting, Testbox, Trial};
+use kdyno_model::{
+    BoxFacts, PlanId, Preparation, RunId, RunRow, SessionId, Setting, Testbox, Trial,
+};
 use kdyno_rundir::{PlanDir, RunReader, State};
 use kdyno_testbox::{
     Interrupt, LocalOptions, LocalTestbox, facts::read_facts, root::SysRoot, state_dir,
@@ -32,7 +34,8 @@ pub fn command(args: &RunArgs, context: &mut Context) -> anyhow::Result<Status> 
         return resume(args, &catalog, context);
     }
     let (host, facts) = look_at_machine(args.testbox.as_deref())?;
-    let planned = planning::plan(args, &host, &facts, &catalog)?;
+    let id = PlanId::new_after(context.home()?.newest().0);
+    let planned = planning::plan(id, args, &host, &facts, &catalog)?;
     for note in &planned.notes {
         context.note(&format!("note: {note}"));
     }
@@ -217,6 +220,7 @@ fn carry_out(
     let mut execution = execute::Execution {
         plan,
         dir,
+        newest_run: context.home()?.newest().1,
         testbox,
         session,
         interrupt,

@@ -41,6 +41,7 @@ pub(super) struct Planned {
 
 /// Makes the plan; nothing is executed.
 pub(super) fn plan(
+    id: PlanId,
     args: &RunArgs,
     host: &str,
     facts: &BoxFacts,
@@ -83,7 +84,7 @@ pub(super) fn plan(
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let options = PlanOptions {
-        id: PlanId::new(),
+        id,
         created_unix_ns: i64::try_from(since_1970.as_nanos()).unwrap_or(i64::MAX),
         job: name,
         host: host.to_owned(),

@@ -11,6 +11,7 @@ mod bench;
 mod catalog;
 mod compare;
 mod docs;
+mod extremes;
 mod faults;
 mod help;
 mod run;
