@@ -3,8 +3,8 @@
 use kdyno_formats::{RawOutput, extract};
 use kdyno_model::{
     Better, BoxFacts, ClockKind, Column, ColumnKind, Derive, ExtractRules, FailReason, LineRule,
-    Measurement, MetricName, MetricRule, MonitorOverhead, Outcome, OutputStream, Quantity, Reading,
-    Reduce, Role, Round, SeriesSet, Unit, Usage, Value, Window,
+    Measurement, MetricName, MetricRule, MonitorOverhead, Outcome, Quantity, Reading, Reduce, Role,
+    Round, SeriesSet, Unit, Usage, Value, Window,
 };
 use proptest::prelude::*;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn rules(pattern: &str, metrics: Vec<MetricRule>) -> ExtractRules {
         prefix: "t".to_owned(),
         lines: vec![LineRule {
             pattern: pattern.to_owned(),
-            from: OutputStream::Stdout,
+            ..LineRule::default()
         }],
         metrics,
         figures_required: true,
@@ -406,10 +406,66 @@ fn rules_may_share_a_stream() {
     );
     rules.lines.push(LineRule {
         pattern: r"^writes (?P<ops>\d+)".to_owned(),
-        from: OutputStream::Stdout,
+        ..LineRule::default()
     });
     let (readings, problem) = run(&rules, &["reads 3\nwrites 4\n", "reads 1\n"]);
     assert_eq!(problem, None);
     // 7 in the first round, 1 in the second.
     assert_eq!(scalar(&readings, "t.ops"), 4.0);
+}
+
+fn histogram(sub_buckets: Option<u64>) -> ExtractRules {
+    let mut rules = rules(
+        r#"^\s*"(?P<ns>\d+)" : (?P<n>\d+)"#,
+        vec![MetricRule {
+            derive: Some(Derive::Histogram {
+                value: "ns".to_owned(),
+                count: "n".to_owned(),
+                sub_buckets,
+            }),
+            ..rule("latency", reduce("ns", Reduce::Sum, Reduce::Mean))
+        }],
+    );
+    rules.lines[0].after = vec!["read".to_owned(), "bins".to_owned()];
+    rules.lines[0].until = Some(r"\}".to_owned());
+    rules
+}
+
+#[test]
+fn counts_by_value_become_a_histogram_of_their_section() {
+    let text = "\"1\" : 100\nread {\n\"2\" : 100\nbins {\n\"127\" : 2\n \"129\" : 3\n\"16768\" : 5\n}\nwrite {\nbins {\n\"5\" : 7\n}\n";
+    let of = |sub_buckets| {
+        let (readings, problem) = run(&histogram(sub_buckets), &[text, text]);
+        assert_eq!(problem, None);
+        match &readings[0].value {
+            Value::Histogram(histogram) => histogram
+                .buckets
+                .iter()
+                .map(|b| (b.low, b.high, b.count))
+                .collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        }
+    };
+    // 129 lies in 128..130, 16768 in the middle of 16640..16896.
+    assert_eq!(
+        of(Some(64)),
+        [(127.0, 128.0, 4), (128.0, 130.0, 6), (16640.0, 16896.0, 10)]
+    );
+    assert_eq!(
+        of(None),
+        [(127.0, 128.0, 4), (129.0, 130.0, 6), (16768.0, 16769.0, 10)]
+    );
+}
+
+#[test]
+fn counts_that_are_none_make_no_histogram() {
+    for line in [
+        "\"18446744073709551616\" : 1",
+        "\"1\" : 99999999999999999999",
+    ] {
+        let text = format!("read {{\nbins {{\n{line}\n}}\n");
+        let (readings, problem) = run(&histogram(Some(64)), &[&text]);
+        assert!(readings.iter().all(|r| r.metric.as_str() != "t.latency"));
+        assert!(problem.is_some());
+    }
 }

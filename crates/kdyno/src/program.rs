@@ -13,8 +13,9 @@ use kdyno_job::catalog::{Catalog, OptionKind, OptionSpec, Program};
 use kdyno_job::error::Source;
 use kdyno_model::{
     Better, BoxFacts, ClockKind, ExtractRules, Measurement, MetricRule, MonitorOverhead, Outcome,
-    Role, Round, Window, nearest,
+    Reading, Role, Round, Value, Window, nearest,
 };
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -252,15 +253,12 @@ fn check_fixture(program: &Program, output: &Path) -> anyhow::Result<usize> {
         stderr: &stderr,
     };
     let extracted = extract(&rules, raw, &measurement_of(stdout.len(), stderr.len()))?;
-    let scalars = scalars_of(&extracted.readings);
+    let figures = figures_of(&extracted.readings);
     for (number, metric, value) in &expected.figures {
-        let found = scalars
-            .iter()
-            .find(|scalar| scalar.metric.as_str() == metric);
-        let reason = match found {
+        let reason = match figures.get(metric) {
             None => format!("{metric} is not read from {}", output.display()),
-            Some(found) if found.value != *value => {
-                format!("{metric} is {}, not {}", exact(found.value), exact(*value))
+            Some(found) if found != value => {
+                format!("{metric} is {}, not {}", exact(*found), exact(*value))
             }
             Some(_) => continue,
         };
@@ -271,6 +269,22 @@ fn check_fixture(program: &Program, output: &Path) -> anyhow::Result<usize> {
         return Err(UsageError::new(message, "see the rules below `extract`").into());
     }
     Ok(expected.figures.len())
+}
+
+/// One number for each metric: its value, or how many observations a histogram has.
+fn figures_of(readings: &[Reading]) -> BTreeMap<String, f64> {
+    let scalars = scalars_of(readings);
+    let mut figures: BTreeMap<String, f64> = scalars
+        .iter()
+        .map(|scalar| (scalar.metric.to_string(), scalar.value))
+        .collect();
+    for reading in readings {
+        if let Value::Histogram(histogram) = &reading.value {
+            let count: u64 = histogram.buckets.iter().map(|bucket| bucket.count).sum();
+            figures.insert(reading.metric.to_string(), count as f64);
+        }
+    }
+    figures
 }
 
 /// What a fixture says, line by line.

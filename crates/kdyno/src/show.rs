@@ -179,7 +179,8 @@ fn readings(readings: &[Reading], all: bool, out: &mut String) {
             }
             Value::Series { values, .. } => format!("series of {}", values.len()),
             Value::Histogram(histogram) => {
-                format!("histogram of {} buckets", histogram.buckets.len())
+                let count: u64 = histogram.buckets.iter().map(|bucket| bucket.count).sum();
+                format!("{count} in {} buckets", histogram.buckets.len())
             }
             Value::Summary { n, mean, .. } => format!("mean {} of {n}", general(*mean, 8)),
         };

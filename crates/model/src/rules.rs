@@ -21,7 +21,7 @@ pub struct ExtractRules {
 }
 
 /// A kind of line and the figures in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineRule {
     /// A regular expression. Each named group is a stream of numbers; with a group `key`, the
     /// group `value` belongs to the metric that `key` names, in the unit of the group `unit`.
@@ -29,6 +29,13 @@ pub struct LineRule {
     /// Where to look.
     #[serde(default)]
     pub from: OutputStream,
+    /// Regular expressions that must have matched earlier lines, one after the other; then the
+    /// rule is looked for, from the next line on.
+    #[serde(default)]
+    pub after: Vec<String>,
+    /// A regular expression whose line ends that, until `after` has matched once more.
+    #[serde(default)]
+    pub until: Option<String>,
 }
 
 /// One of a program's outputs.
@@ -92,6 +99,16 @@ pub enum Derive {
     Spread {
         /// The stream.
         stream: String,
+    },
+    /// Counts by value, over all rounds.
+    Histogram {
+        /// The stream of values: whole numbers.
+        value: String,
+        /// The stream of counts, one beside each value.
+        count: String,
+        /// Each power of two is divided into so many equal buckets, of which a value is any
+        /// number inside; each whole number has a bucket of its own when absent.
+        sub_buckets: Option<u64>,
     },
 }
 

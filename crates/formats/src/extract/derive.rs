@@ -3,9 +3,11 @@
 use super::lines::Found;
 use super::{Draft, Sink};
 use kdyno_model::{
-    Better, Derive, ExtractRules, Measurement, MetricRule, Quantity, Reduce, Role, Unit, Value,
+    Better, Bucket, Derive, ExtractRules, Histogram, Measurement, MetricRule, Quantity, Reduce,
+    Role, Unit, Value,
 };
 use kdyno_stats::Summary;
+use std::collections::BTreeMap;
 
 /// How many undeclared keys of a command count as headline.
 const HEADLINE_KEYS: usize = 5;
@@ -62,7 +64,7 @@ pub(super) fn derived(
             .as_ref()
             .and_then(|derive| compute(derive, found, measurement));
         if let Some(value) = value {
-            out.program(&rule.name, &draft(rule), Value::Scalar(value));
+            out.program(&rule.name, &draft(rule), value);
         }
     }
 }
@@ -75,8 +77,67 @@ fn draft(rule: &MetricRule) -> Draft<'_> {
     }
 }
 
-fn compute(derive: &Derive, found: &Found, measurement: &Measurement) -> Option<f64> {
+fn compute(derive: &Derive, found: &Found, measurement: &Measurement) -> Option<Value> {
     match derive {
+        Derive::Histogram {
+            value,
+            count,
+            sub_buckets,
+        } => histogram(found, value, count, *sub_buckets).map(Value::Histogram),
+        one => number(one, found, measurement).map(Value::Scalar),
+    }
+}
+
+/// Counts by value; `None` where no line gave any, or values and counts do not go together.
+fn histogram(
+    found: &Found,
+    value: &str,
+    count: &str,
+    sub_buckets: Option<u64>,
+) -> Option<Histogram> {
+    let (values, counts) = (found.streams.get(value)?, found.streams.get(count)?);
+    let mut buckets: BTreeMap<u64, Bucket> = BTreeMap::new();
+    for (values, counts) in values.iter().zip(counts) {
+        if values.len() != counts.len() {
+            return None;
+        }
+        for (value, count) in values.iter().zip(counts) {
+            let bucket = bucket_of(whole(*value)?, sub_buckets);
+            let entry = buckets.entry(whole(bucket.low)?).or_insert(bucket);
+            entry.count = entry.count.checked_add(whole(*count)?)?;
+        }
+    }
+    (!buckets.is_empty()).then(|| Histogram {
+        buckets: buckets.into_values().collect(),
+        ..Histogram::default()
+    })
+}
+
+/// A whole number that floats hold exactly.
+fn whole(number: f64) -> Option<u64> {
+    let exact = (0.0..9_007_199_254_740_992.0).contains(&number) && number.fract() == 0.0;
+    exact.then_some(number as u64)
+}
+
+/// The empty bucket that holds a value: [value, value + 1), or of a log-linear grid whose buckets
+/// have width 1 up to twice `sub_buckets`.
+fn bucket_of(value: u64, sub_buckets: Option<u64>) -> Bucket {
+    let shift = sub_buckets.map_or(0, |parts| {
+        let (bits, of_parts) = (value.max(1).ilog2(), parts.max(1).ilog2());
+        bits.saturating_sub(of_parts)
+    });
+    let low = value >> shift << shift;
+    #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+    Bucket {
+        low: low as f64,
+        high: (low + (1 << shift)) as f64,
+        count: 0,
+    }
+}
+
+fn number(derive: &Derive, found: &Found, measurement: &Measurement) -> Option<f64> {
+    match derive {
+        Derive::Histogram { .. } => None,
         Derive::Reduce {
             stream,
             within,

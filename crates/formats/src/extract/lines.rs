@@ -1,7 +1,7 @@
 //! Lines to numbers: every rule over every line of every round.
 
 use super::{RawOutput, RulesError};
-use kdyno_model::{ExtractRules, Measurement, OutputStream};
+use kdyno_model::{ExtractRules, LineRule, Measurement, OutputStream};
 use regex::bytes::{Captures, Regex};
 use std::collections::HashMap;
 
@@ -33,6 +33,34 @@ struct Rule {
     regex: Regex,
     from: OutputStream,
     names: Vec<String>,
+    after: Vec<Regex>,
+    until: Option<Regex>,
+}
+
+/// Where a rule with a beginning is in the lines of a round.
+struct Section<'a> {
+    rule: &'a Rule,
+    /// How many of `after` have matched.
+    matched: usize,
+}
+
+impl Section<'_> {
+    /// Whether the rule is looked for in this line.
+    fn holds(&mut self, line: &[u8]) -> bool {
+        match self.rule.after.get(self.matched) {
+            Some(next) => {
+                self.matched += usize::from(next.is_match(line));
+                false
+            }
+            None => {
+                let ends = self.rule.until.as_ref().is_some_and(|u| u.is_match(line));
+                if ends {
+                    self.matched = 0;
+                }
+                !ends
+            }
+        }
+    }
 }
 
 /// Applies all rules.
@@ -41,10 +69,7 @@ pub(super) fn scan(
     raw: RawOutput<'_>,
     measurement: &Measurement,
 ) -> Result<Found, RulesError> {
-    let compiled = rules
-        .lines
-        .iter()
-        .map(|line| compile(rules, &line.pattern, line.from));
+    let compiled = rules.lines.iter().map(|line| compile(rules, line));
     let compiled = compiled.collect::<Result<Vec<_>, _>>()?;
     let mut found = Found::default();
     for (number, round) in measurement.rounds.iter().enumerate() {
@@ -62,14 +87,27 @@ pub(super) fn scan(
     Ok(found)
 }
 
-fn compile(rules: &ExtractRules, pattern: &str, from: OutputStream) -> Result<Rule, RulesError> {
-    let regex = Regex::new(pattern).map_err(|error| RulesError {
-        prefix: rules.prefix.clone(),
-        pattern: pattern.to_owned(),
-        reason: error.to_string(),
-    })?;
-    let names = regex.capture_names().flatten().map(str::to_owned).collect();
-    Ok(Rule { regex, from, names })
+fn compile(rules: &ExtractRules, line: &LineRule) -> Result<Rule, RulesError> {
+    let regex = |pattern: &str| {
+        Regex::new(pattern).map_err(|error| RulesError {
+            prefix: rules.prefix.clone(),
+            pattern: pattern.to_owned(),
+            reason: error.to_string(),
+        })
+    };
+    let after = line.after.iter().map(|pattern| regex(pattern));
+    let of_line = regex(&line.pattern)?;
+    Ok(Rule {
+        names: of_line
+            .capture_names()
+            .flatten()
+            .map(str::to_owned)
+            .collect(),
+        regex: of_line,
+        from: line.from,
+        after: after.collect::<Result<_, _>>()?,
+        until: line.until.as_deref().map(regex).transpose()?,
+    })
 }
 
 /// A round's part of the output, as far as there is one: of a flood only the beginning is given.
@@ -88,8 +126,12 @@ impl Found {
                 rounds.resize(number + 1, Vec::new());
             }
         }
+        let mut section = Section { rule, matched: 0 };
         for line in text.split(|byte| *byte == b'\n') {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if !section.holds(line) {
+                continue;
+            }
             if let Some(captures) = rule.regex.captures(line) {
                 if keyed {
                     self.take_key(&captures, line);

@@ -297,10 +297,10 @@ fn load_line(entry: &Entry<'_>) -> Read<LineRule> {
     if entry.node.entries().is_none() {
         return Ok(LineRule {
             pattern: entry.as_text()?,
-            from: OutputStream::Stdout,
+            ..LineRule::default()
         });
     }
-    entry.only(&["line", "from"])?;
+    entry.only(&["line", "from", "after", "until"])?;
     let streams = [
         ("stdout", OutputStream::Stdout),
         ("stderr", OutputStream::Stderr),
@@ -313,6 +313,8 @@ fn load_line(entry: &Entry<'_>) -> Read<LineRule> {
     Ok(LineRule {
         pattern: entry.text("line")?,
         from,
+        after: entry.list("after", Entry::as_text)?,
+        until: entry.optional_text("until")?,
     })
 }
 
@@ -338,7 +340,15 @@ const ROLES: [(&str, Role); 3] = [
 
 fn load_metric(name: &Key, entry: &Entry<'_>) -> Read<MetricRule> {
     entry.only(&[
-        "about", "unit", "better", "role", "only", "reduce", "ratio", "spread",
+        "about",
+        "unit",
+        "better",
+        "role",
+        "only",
+        "reduce",
+        "ratio",
+        "spread",
+        "histogram",
     ])?;
     let better = entry
         .optional("better")
@@ -387,6 +397,19 @@ fn load_derive(entry: &Entry<'_>) -> Read<Derive> {
             of: load_quantity(&ratio.text("of")?),
             to: load_quantity(&ratio.text("to")?),
             scale: load_scale(&ratio)?,
+        });
+    }
+    if let Some(histogram) = entry.optional("histogram") {
+        histogram.only(&["value", "count", "sub_buckets"])?;
+        let sub_buckets = histogram.optional("sub_buckets").map(|entry| {
+            let number = entry.as_text()?.parse::<u64>().ok();
+            let number = number.filter(|number| number.is_power_of_two());
+            number.ok_or_else(|| entry.error("a power of two is expected here"))
+        });
+        return Ok(Derive::Histogram {
+            value: histogram.text("value")?,
+            count: histogram.text("count")?,
+            sub_buckets: sub_buckets.transpose()?,
         });
     }
     Ok(Derive::Spread {
