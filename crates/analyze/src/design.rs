@@ -34,10 +34,8 @@ impl<'a> Sides<'a> {
         let (a, b) = (side(base), side(new));
         let replicate = replicate(&a, &b);
         let partner = partners(places, base, new);
-        let fewer = base.len().min(new.len());
-        // A few failed runs leave a plan of blocks what it is.
         let paired =
-            replicate == Replicate::Run && partner.len() >= 2 && 4 * partner.len() >= 3 * fewer;
+            replicate == Replicate::Run && are_enough_pairs(partner.len(), base.len(), new.len());
         let mut doubts = Vec::new();
         if replicate == Replicate::Boot && boots(&a).len().min(boots(&b).len()) < 2 {
             doubts.push(Reason::OneBoot);
@@ -71,7 +69,7 @@ impl<'a> Sides<'a> {
                 Some((a.value, new.observations.get(found.ok()?)?.value))
             });
             let (a, b): (Vec<f64>, Vec<f64>) = pairs.unzip();
-            if a.len() >= 2 {
+            if are_enough_pairs(a.len(), base.observations.len(), new.observations.len()) {
                 return (a, b, true);
             }
         }
@@ -102,6 +100,12 @@ impl<'a> Sides<'a> {
         let one_after_the_other = !self.design.in_turn && self.design.replicate == Replicate::Run;
         one_after_the_other && (trend(base) || trend(new))
     }
+}
+
+/// A few failed runs leave a plan of blocks what it is; a side of which a quarter or more would be
+/// left out is compared as it is.
+fn are_enough_pairs(pairs: usize, base: usize, new: usize) -> bool {
+    pairs >= 2 && 4 * pairs >= 3 * base.max(new)
 }
 
 fn replicate(a: &[&RunPlace], b: &[&RunPlace]) -> Replicate {

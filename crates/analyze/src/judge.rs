@@ -488,6 +488,14 @@ fn doubts(change: &Pending, draft: &Draft) -> Vec<Reason> {
     if change.drifts {
         doubts.push(Reason::Drift);
     }
+    // Values on both sides, enough for an estimate, and none: it overflowed.
+    let enough = |evidence: &Evidence| {
+        let (a, b) = evidence.replicates();
+        a.min(b) > 1
+    };
+    if change.effect.is_none() && change.evidence.as_ref().is_none_or(enough) {
+        doubts.push(Reason::OutOfRange);
+    }
     // The base's troubles are those of every column.
     for column in [0, change.column] {
         let of_column = draft.doubts.get(column).into_iter().flatten();

@@ -1,8 +1,8 @@
 //! Values in long form: one line per value, `metric,variant,value[,block]`.
 //!
 //! The form that every table program can write and that needs nothing of ours. The header is
-//! demanded, so that columns in another order are noticed. An empty field, `NA`, `NaN` and
-//! infinities are missing values, which are counted and never zero; anything else that is no
+//! demanded, so that columns in another order are noticed. An empty field, `NA`, `NaN`,
+//! infinities and what is too small to be held are missing values, which are counted and never zero; anything else that is no
 //! number is an error. Fields may be quoted as RFC 4180 has it; a line break inside quotes is not
 //! taken.
 
@@ -173,8 +173,20 @@ impl Reader {
         let place = match self.places.get(name) {
             Some(place) => *place,
             None => {
+                check_name("metric", name)?;
                 // Tables are split at blanks.
                 let flat: String = name.split_whitespace().collect::<Vec<_>>().join("_");
+                if self
+                    .table
+                    .metrics
+                    .iter()
+                    .any(|row| row.metric.as_str() == flat)
+                {
+                    return Err(format!(
+                        "metric `{}` prints as another: `{flat}`",
+                        shown(name)
+                    ));
+                }
                 let metric = MetricName::new(flat).map_err(|error| error.to_string())?;
                 self.table.metrics.push(ValueRow {
                     metric,
@@ -201,6 +213,7 @@ impl Reader {
         if name.is_empty() {
             return Err("the variant is empty".to_owned());
         }
+        check_name("variant", name)?;
         self.last_variant = match variants.iter().position(|known| known == name) {
             Some(place) => place,
             None if variants.len() >= MOST_VARIANTS => {
@@ -221,9 +234,28 @@ fn number(text: &str) -> Result<Option<f64>, String> {
         return Ok(None);
     }
     match text.parse::<f64>() {
+        // Too small to be held, which is not zero.
+        Ok(0.0) if has_digit_above_zero(text) => Ok(None),
         Ok(value) if value.is_finite() => Ok(Some(value)),
         Ok(_) => Ok(None),
         Err(_) => Err(format!("value `{}` is no number", shown(text))),
+    }
+}
+
+fn has_digit_above_zero(number: &str) -> bool {
+    let mantissa = number.split(['e', 'E']).next().unwrap_or(number);
+    mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte))
+}
+
+/// Refuses what would break a table or turn a terminal's text around.
+fn check_name(what: &str, name: &str) -> Result<(), String> {
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    match name.chars().find(|c| c.is_control() || turns(*c)) {
+        None => Ok(()),
+        Some(c) => Err(format!(
+            "the {what} holds the control character U+{:04X}",
+            u32::from(c)
+        )),
     }
 }
 

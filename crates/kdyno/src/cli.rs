@@ -240,7 +240,7 @@ pub struct CompareArgs {
     /// unclear (a list, as `regression,unclear`)
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
-    /// Exit as `git bisect run` reads it: 0 good, 1 bad, 125 cannot tell
+    /// Exit as `git bisect run` reads it: 0 good, 1 bad, 125 cannot tell, 128 an error
     #[arg(long, conflicts_with = "fail_on")]
     pub bisect_exit: bool,
     /// Also say what the rule of lkp-tests would have said

@@ -24,6 +24,8 @@ pub enum Status {
     CannotTell,
     /// `git bisect run` is to skip the commit.
     BisectSkip,
+    /// `git bisect run` is to stop: from 1 to 127 it would take the commit for bad.
+    BisectStop,
     /// The user ended it.
     Interrupted,
 }
@@ -37,6 +39,7 @@ impl From<Status> for ExitCode {
             Status::RunFailed => 3,
             Status::CannotTell => 4,
             Status::BisectSkip => 125,
+            Status::BisectStop => 128,
             Status::Interrupted => 130,
         })
     }

@@ -57,7 +57,16 @@ fn name_process(name: &str) {
 }
 
 fn command_line() -> ExitCode {
-    let matches = cli::Cli::command().get_matches();
+    let matches = match cli::Cli::command().try_get_matches() {
+        Ok(matches) => matches,
+        // To a bisection 2 would mean a bad commit.
+        Err(error) if error.use_stderr() && std::env::args().any(|w| w == "--bisect-exit") => {
+            // A terminal that is gone is no reason for another status.
+            let _ = error.print();
+            return Status::BisectStop.into();
+        }
+        Err(error) => error.exit(),
+    };
     let cli = match cli::Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
         Err(error) => error.exit(),

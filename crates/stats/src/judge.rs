@@ -84,7 +84,11 @@ pub fn decide(
         }
     };
     let Some(effect) = effect else {
-        return unclear(with(doubts, Reason::TooFewRuns), None);
+        let why = match doubts.contains(&Reason::OutOfRange) {
+            true => doubts.to_vec(),
+            false => with(doubts, Reason::TooFewRuns),
+        };
+        return unclear(why, None);
     };
     let estimate = effect.difference.estimate;
     let margin = effect.margin(rule.margin, builds);
@@ -100,11 +104,19 @@ pub fn decide(
     if !doubts.is_empty() {
         return unclear(doubts.to_vec(), None);
     }
+    if !effect.is_in_range(1.0 - rule.alpha) {
+        return unclear(vec![Reason::OutOfRange], None);
+    }
     let judged = |verdict: Verdict, reasons: Vec<Reason>| Judgement { verdict, reasons };
     let shown = exact.map_or_else(
         || adjusted_p.is_some_and(|p| p <= rule.alpha),
         |_| estimate != 0.0,
     );
+    // Zeros and the rest were tested apart: where they pull the mean to both sides, the figures
+    // differ and their means need not.
+    if shown && effect.method == Method::TwoPart && effect.straddles_zero(1.0 - rule.alpha) {
+        return unclear(vec![Reason::ShapeChanged], None);
+    }
     if shown && large {
         return judged(towards(estimate, better), exact.into_iter().collect());
     }

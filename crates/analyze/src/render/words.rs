@@ -129,6 +129,7 @@ pub(super) fn reason_words(reason: Reason) -> String {
         Reason::ExactChange => "no run of a side differs from another".to_owned(),
         Reason::Identical => "all runs give the same figure".to_owned(),
         Reason::TooFewRuns => "too few runs".to_owned(),
+        Reason::OutOfRange => "the figures are beyond the range of numbers".to_owned(),
         Reason::OneBoot => "one boot on a side, another boot may differ as much".to_owned(),
         Reason::Drift => "the sides were not run in turn and the figure drifts".to_owned(),
         Reason::Alias => "one side came first in every block".to_owned(),

@@ -368,3 +368,38 @@ fn values_without_runs_are_judged() {
         assert_eq!(comparison.tables[0].notes.len(), 1);
     }
 }
+
+#[test]
+fn a_side_of_which_half_has_no_partner_is_not_paired() {
+    let mut values = table(true);
+    values.metrics[0].values[1].truncate(BASE.len() / 2);
+    let comparison = compare_values(
+        values,
+        "bench.csv",
+        Better::Lower,
+        &CompareOptions::default(),
+    );
+    let judged = judged(&comparison);
+    let effect = judged.effect.as_ref().expect("effect");
+    assert_eq!(effect.method, Method::Welch);
+    assert_eq!(effect.n, (BASE.len(), BASE.len() / 2));
+}
+
+#[test]
+fn figures_that_overflow_are_out_of_range() {
+    let mut values = table(true);
+    for (side, sign) in values.metrics[0].values.iter_mut().zip([1.0, -1.0]) {
+        for (place, value) in side.iter_mut().enumerate() {
+            value.value = if place % 2 == 0 { sign } else { -sign } * 1.7e308;
+        }
+    }
+    let comparison = compare_values(
+        values,
+        "bench.csv",
+        Better::Lower,
+        &CompareOptions::default(),
+    );
+    let judgement = &judged(&comparison).judgement;
+    assert_eq!(judgement.verdict, Verdict::Unclear);
+    assert_eq!(judgement.reasons, [Reason::OutOfRange]);
+}

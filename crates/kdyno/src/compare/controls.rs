@@ -46,15 +46,21 @@ pub(super) fn command(args: &CompareArgs, context: &mut Context) -> anyhow::Resu
     Ok(Status::Done)
 }
 
-fn plans_with_control(words: &[String], context: &Context) -> anyhow::Result<Vec<Plan>> {
+fn plans_with_control(words: &[String], context: &mut Context) -> anyhow::Result<Vec<Plan>> {
     let home = context.home()?;
-    let listed = home.plans()?.entries;
-    let plans = listed.iter().filter_map(|dir| read_plan(&home, dir.id));
+    let mut plans = Vec::new();
+    for dir in home.plans()?.entries {
+        match read_plan(&home, dir.id) {
+            Ok(plan) => plans.push(plan),
+            Err(error) => context.note(&format!("left out: {error}")),
+        }
+    }
     let named = |plan: &Plan| {
         let names = [plan.id.short(), plan.testbox.clone(), plan.job.clone()];
         words.is_empty() || words.iter().any(|word| names.contains(word))
     };
     Ok(plans
+        .into_iter()
         .filter(|plan| plan.control.is_some() && named(plan))
         .collect())
 }

@@ -14,7 +14,7 @@ pub(super) fn status(comparison: &Comparison, compared: bool, args: &CompareArgs
     if args.bisect_exit {
         return if has(Verdict::Regressed) {
             Status::Regression
-        } else if nothing_judged || has(Verdict::Unclear) {
+        } else if nothing_judged || has(Verdict::Unclear) || has(Verdict::Changed) {
             Status::BisectSkip
         } else {
             Status::Done
@@ -28,6 +28,19 @@ pub(super) fn status(comparison: &Comparison, compared: bool, args: &CompareArgs
         return Status::CannotTell;
     }
     Status::Done
+}
+
+/// What a bisection that is to skip a commit should know.
+pub(super) fn why_skipped(comparison: &Comparison) -> &'static str {
+    let verdicts = headline_verdicts(comparison);
+    if verdicts.is_empty() {
+        "skip: no headline metric was judged"
+    } else if verdicts.contains(&Verdict::Unclear) {
+        "skip: a headline metric is unclear; more runs may tell"
+    } else {
+        "skip: a headline metric changed and nobody said which direction is good; \
+         give --better, or `metrics: {NAME: {better: lower}}` in the job"
+    }
 }
 
 /// Verdicts of headline metrics and of failures.

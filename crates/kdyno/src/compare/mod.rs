@@ -7,7 +7,7 @@ mod recover;
 mod values;
 
 use crate::cli::{Across, CompareArgs, Format};
-use crate::context::{Context, Status, UsageError};
+use crate::context::{Context, Status, UsageError, report};
 use crate::index;
 use kdyno_analyze::looks::{runs_done, strictness_at};
 use kdyno_analyze::noise::NoiseMemory;
@@ -22,9 +22,21 @@ use kdyno_model::{PlanId, RunId, RunRow, VariantName};
 use kdyno_rundir::Home;
 use kdyno_store::{Index, RunFilter, Scalars};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
 
-/// Prints the table, and says by the exit status what was asked for.
+/// Prints the table, and says by the exit status what was asked for. For a bisection an error must
+/// not look like a bad commit.
 pub fn command(args: &CompareArgs, context: &mut Context) -> anyhow::Result<Status> {
+    match print(args, context) {
+        Err(error) if args.bisect_exit => {
+            report(&error, context);
+            Ok(Status::BisectStop)
+        }
+        other => other,
+    }
+}
+
+fn print(args: &CompareArgs, context: &mut Context) -> anyhow::Result<Status> {
     if !(args.margin > 0.0 && args.margin < 100.0) {
         return Err(UsageError::new(
             format!("--margin {} is no share of a figure", args.margin),
@@ -210,7 +222,11 @@ fn conclude(
     context.out.write_all(text.as_bytes())?;
     context.out.flush()?;
     let compared = comparison.columns.iter().any(|c| c.counts.runs > 0);
-    Ok(exit::status(comparison, compared, args))
+    let status = exit::status(comparison, compared, args);
+    if args.bisect_exit && status == Status::BisectSkip {
+        context.note(exit::why_skipped(comparison));
+    }
+    Ok(status)
 }
 
 /// What a selection found.
@@ -251,10 +267,12 @@ pub fn selected(words: &[String], context: &mut Context) -> anyhow::Result<Selec
         selection.plans_named
     };
     let home = context.home()?;
+    // The plan has the order of the columns and the levels of its looks: guessed, a regression
+    // would be an improvement.
     let plans: Vec<Plan> = plans
         .iter()
-        .filter_map(|id| read_plan(&home, *id))
-        .collect();
+        .map(|id| read_plan(&home, *id))
+        .collect::<Result<_, _>>()?;
     let mut columns = columns_of(&rows, &plans);
     columns.sort_by_key(|(name, _)| {
         let named = selection
@@ -381,8 +399,22 @@ fn columns_of(rows: &[RunRow], plans: &[Plan]) -> Vec<(VariantName, String)> {
     columns
 }
 
-/// A plan's own text; a plan that cannot be read only costs the order of its columns.
-fn read_plan(home: &Home, id: PlanId) -> Option<Plan> {
-    let bytes = home.plan(id).ok()?.plan_bytes().ok()?;
-    serde_json::from_slice(&bytes).ok()
+/// A plan's own text.
+fn read_plan(home: &Home, id: PlanId) -> Result<Plan, UsageError> {
+    let unreadable = |path: &Path, why: String| {
+        UsageError::new(
+            format!("{}: {why}", path.display()),
+            "without it nobody knows which side is the base: put it back, or name other plans; \
+             the runs themselves are whole, as `kdyno show RUN` shows",
+        )
+    };
+    let dir = home.plan(id).map_err(|error| {
+        let why = format!("plan {} of the index is gone ({error})", id.short());
+        UsageError::new(why, "`kdyno index rebuild` forgets it")
+    })?;
+    let path = dir.path.join("plan.json");
+    let bytes = dir
+        .plan_bytes()
+        .map_err(|error| unreadable(&path, error.to_string()))?;
+    serde_json::from_slice(&bytes).map_err(|error| unreadable(&path, error.to_string()))
 }

@@ -18,5 +18,15 @@ pub(super) fn columns(
             )
         })
     };
+    let twice = names
+        .iter()
+        .enumerate()
+        .find(|(place, name)| names[..*place].contains(name));
+    if let Some((_, name)) = twice {
+        return Err(UsageError::new(
+            format!("--recover: `{name}` is named twice"),
+            "name three variants: good, bad and fixed",
+        ));
+    }
     names.into_iter().map(column).collect()
 }

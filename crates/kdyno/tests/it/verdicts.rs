@@ -46,7 +46,7 @@ fn a_regression_sets_the_status_where_asked() {
     few(&["--fail-on", "regression"]).ok();
     few(&["--fail-on", "regression,unclear"]).with_status(4);
     few(&["--bisect-exit"]).with_status(125);
-    few(&["--fail-on", "regression", "--bisect-exit"]).with_status(2);
+    few(&["--fail-on", "regression", "--bisect-exit"]).with_status(128);
     few(&["--margin", "0"])
         .with_status(2)
         .says("--margin 0 is no share");
@@ -341,4 +341,98 @@ fn root_machines_that_differ_in_more_than_the_variant() {
     printed
         .says("the machine differs in more than the variant")
         .says("memory.swappiness: ");
+}
+
+#[test]
+fn a_plan_that_cannot_be_read_is_no_guess() {
+    let bench = Bench::new();
+    let job = job(&bench, "job.yaml", &[("old", 100), ("new", 150)]);
+    run(&bench, &job, &["-n", "5"]).ok();
+    bench.kdyno(&["compare"]).ok().says("improved, 5 runs each");
+    let plans = std::fs::read_dir(bench.home().join("plans")).unwrap();
+    let plan = plans.flatten().next().unwrap().path().join("plan.json");
+    let whole = std::fs::read(&plan).unwrap();
+    std::fs::write(&plan, &whole[..100]).unwrap();
+    for words in [
+        &["compare"][..],
+        &["normalize", "--zero", "old", "--one", "new"],
+        &["stat"],
+    ] {
+        bench
+            .kdyno(words)
+            .with_status(2)
+            .says("plan.json")
+            .says("hint");
+    }
+    std::fs::write(&plan, whole).unwrap();
+    bench.kdyno(&["compare"]).ok().says("improved, 5 runs each");
+}
+
+/// From 1 to 127 but for 125, `git bisect run` takes a commit for bad.
+#[test]
+fn a_bisection_takes_no_error_for_a_bad_commit() {
+    let bench = Bench::new();
+    for words in [
+        &["compare", "--bisect-exit", "--csv", "no-such-file"][..],
+        &["compare", "--bisect-exit", "--no-such-option"],
+        &["compare", "--bisect-exit", "--margin", "0"],
+    ] {
+        bench.kdyno(words).with_status(128);
+    }
+    let rows = |variant: &str, values: &[u32]| -> String {
+        values
+            .iter()
+            .map(|v| format!("m,{variant},{v}\n"))
+            .collect()
+    };
+    let file = bench.file(
+        "values.csv",
+        format!(
+            "metric,variant,value\n{}{}",
+            rows("old", &[100, 101, 102, 103, 104]),
+            rows("new", &[200, 201, 202, 203, 204])
+        ),
+    );
+    let words = ["compare", "--bisect-exit", "--csv", &file];
+    bench.kdyno(&words).with_status(125).says("--better");
+    let of = |better: &str| bench.kdyno(&[&words[..], &["--better", better]].concat());
+    of("lower").with_status(1);
+    of("higher").ok();
+}
+
+#[test]
+fn a_fix_is_neither_the_good_nor_the_bad_side() {
+    let bench = Bench::new();
+    let job = job(&bench, "job.yaml", &[("good", 100), ("bad", 150)]);
+    run(&bench, &job, &["-n", "3"]).ok();
+    bench
+        .kdyno(&["compare", "--recover", "good", "bad", "good"])
+        .with_status(2)
+        .says("named twice");
+}
+
+#[test]
+fn names_and_numbers_of_a_file_that_cannot_be_shown() {
+    let bench = Bench::new();
+    for (line, told) in [
+        ("m\tx,a,1", "U+0009"),
+        ("m,a\u{1b}[2J,1", "U+001B"),
+        ("m\u{202e}x,a,1", "U+202E"),
+        ("m x,a,1\nm_x,a,2", "prints as another"),
+    ] {
+        let file = bench.file("v.csv", format!("metric,variant,value\n{line}\n"));
+        bench
+            .kdyno(&["compare", "--csv", &file])
+            .with_status(2)
+            .says(told)
+            .says("line");
+    }
+    let file = bench.file(
+        "v.csv",
+        "metric,variant,value\nm,a,1e-999\nm,a,1\nm,a,2\nm,b,0e-999\nm,b,3\n",
+    );
+    bench
+        .kdyno(&["compare", "--csv", &file, "--format", "csv"])
+        .ok()
+        .says("1 2");
 }

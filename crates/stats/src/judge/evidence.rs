@@ -199,6 +199,12 @@ impl Evidence {
         self.scale
     }
 
+    /// Replicates of base and new side.
+    #[must_use]
+    pub fn replicates(&self) -> (usize, usize) {
+        (self.a.len(), self.b.len())
+    }
+
     /// Whether any side varies. A metric that never does tells nothing of the others' noise, nor
     /// they of its own.
     #[must_use]
@@ -299,12 +305,26 @@ impl Evidence {
         let share = |positive: &[f64], n: usize| ((n - positive.len()) as u64, n as u64);
         let zeros = FailCounts::new(share(&a, n), share(&b, m))?;
         let of_zeros = cache.shares_p(zeros)?;
-        let of_rest = ttest::logs(&a)
-            .zip(ttest::logs(&b))
-            .and_then(|(a, b)| ttest::welch(&a, &b)?.p());
+        let of_rest = if differ_without_varying(&a, &b) {
+            Some(0.0)
+        } else {
+            ttest::logs(&a)
+                .zip(ttest::logs(&b))
+                .and_then(|(a, b)| ttest::welch(&a, &b)?.p())
+        };
         let smallest = of_rest.map_or(of_zeros, |rest| rest.min(of_zeros));
         Some((2.0 * smallest).min(1.0))
     }
+}
+
+/// Whether enough values of each side are all alike and the sides differ: an exact change, for
+/// which no test has a p-value above 0.
+fn differ_without_varying(a: &[f64], b: &[f64]) -> bool {
+    let only = |side: &[f64]| {
+        let first = *side.first()?;
+        (side.len() >= FEWEST && side.iter().all(|v| *v == first)).then_some(first)
+    };
+    matches!((only(a), only(b)), (Some(a), Some(b)) if a != b)
 }
 
 impl Effect {
@@ -312,6 +332,17 @@ impl Effect {
     #[must_use]
     pub fn shown(&self) -> f64 {
         self.scale.shown(self.difference.estimate)
+    }
+
+    /// Whether estimate and interval are numbers as they are shown.
+    pub(super) fn is_in_range(&self, level: f64) -> bool {
+        self.shown().is_finite() && self.interval(level).is_some()
+    }
+
+    /// Whether the interval of probability `level` leaves the direction open.
+    pub(super) fn straddles_zero(&self, level: f64) -> bool {
+        self.interval(level)
+            .is_some_and(|(low, high)| low <= 0.0 && high >= 0.0)
     }
 
     /// The interval of probability `level` as it is shown; its ends may be infinite only where a

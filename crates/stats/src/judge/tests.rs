@@ -243,3 +243,52 @@ proptest! {
         prop_assert!(!judgement.verdict.is_change());
     }
 }
+
+/// Judges unpaired values where less is better, with no prior.
+fn judged_of(a: &[f64], b: &[f64]) -> Judgement {
+    let evidence = Evidence::new(a, b, Scale::of(a, b, false), false);
+    let effect = evidence.and_then(|e| e.effect(None, None, &mut Cache::default()));
+    let p = effect.as_ref().and_then(|effect| effect.p);
+    decide(effect.as_ref(), p, Direction::Lower, &RULE, None, &[])
+}
+
+#[test]
+fn counts_above_zero_that_never_vary_change_exactly() {
+    let side = |value: f64| -> Vec<f64> { [0.0; 2].into_iter().chain([value; 50]).collect() };
+    let judgement = judged_of(&side(1.0), &side(3.0));
+    assert_eq!(judgement.verdict, Verdict::Regressed, "{judgement:?}");
+    let same = judged_of(&side(1.0), &side(1.0));
+    assert_ne!(same.verdict, Verdict::Regressed, "{same:?}");
+}
+
+#[test]
+fn no_claim_contradicts_its_interval() {
+    // Most of the new side is zero and the rest is huge: the mean rises, the middle falls.
+    let base: Vec<f64> = (0..40).map(|n| f64::from(n % 5)).collect();
+    let new: Vec<f64> = (0..40)
+        .map(|n| {
+            if n % 10 == 0 {
+                90.0 + f64::from(n)
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    let evidence = Evidence::new(&base, &new, Scale::Difference, false).unwrap();
+    let effect = evidence.effect(None, None, &mut Cache::default()).unwrap();
+    assert_eq!(effect.method, Method::TwoPart);
+    assert!(effect.p.unwrap() < 0.001);
+    let (low, high) = effect.interval(0.95).unwrap();
+    assert!(low < 0.0 && high > 0.0, "{low} {high}");
+    let judgement = judged_of(&base, &new);
+    assert_eq!(judgement.verdict, Verdict::Unclear);
+    assert_eq!(judgement.reasons, [Reason::ShapeChanged]);
+}
+
+#[test]
+fn a_change_beyond_the_range_of_numbers_is_no_claim() {
+    let side = |scale: f64| -> Vec<f64> { (1..9).map(|n| scale * f64::from(n)).collect() };
+    let judgement = judged_of(&side(1e-300), &side(1e300));
+    assert_eq!(judgement.verdict, Verdict::Unclear);
+    assert_eq!(judgement.reasons, [Reason::OutOfRange]);
+}

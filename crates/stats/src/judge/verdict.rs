@@ -65,6 +65,8 @@ pub enum Reason {
     Identical,
     /// Fewer replicates than a claim needs.
     TooFewRuns,
+    /// The figures, or the change between them, are beyond the range of numbers.
+    OutOfRange,
     /// A side stands on one boot, and boots are what differs.
     OneBoot,
     /// The sides were not run in turn and the figure drifts.
@@ -99,6 +101,7 @@ impl fmt::Display for Reason {
             Self::ExactChange => "exact-change",
             Self::Identical => "identical",
             Self::TooFewRuns => "too-few-runs",
+            Self::OutOfRange => "out-of-range",
             Self::OneBoot => "one-boot",
             Self::Drift => "drift",
             Self::Alias => "alias",
