@@ -1,9 +1,10 @@
 //! `--until-decided`: looks at the runs after every few blocks, and ends the plan when each
 //! headline metric is settled or the time is up.
 
+use super::event::{Event, Look, MetricStanding};
+use super::events::Events;
 use super::progress::duration_text;
 use crate::compare;
-use crate::context::Context;
 use crate::index;
 use kdyno_analyze::looks::{Standing, runs_done, standings};
 use kdyno_analyze::noise::NoiseMemory;
@@ -34,6 +35,17 @@ struct Seen {
     standings: Vec<Standing>,
 }
 
+fn told(standing: &Standing) -> MetricStanding {
+    MetricStanding {
+        table: standing.table.clone(),
+        metric: standing.metric.clone(),
+        variant: standing.variant.clone(),
+        verdict: standing.verdict.word(),
+        reasons: standing.reasons.iter().map(ToString::to_string).collect(),
+        settled: standing.is_settled(),
+    }
+}
+
 /// Why the plan ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stopped {
@@ -52,13 +64,16 @@ impl Stopped {
 
 impl Decider {
     /// Begins with the runs that earlier sessions left.
-    pub fn begin(plan: &Plan, looks: Looks, context: &mut Context) -> anyhow::Result<Self> {
-        let rows = index::rows_of_plan(plan.id, context)
-            .or_else(|_| index::rows_on_disk(plan.id, context))?;
-        let history = index::noise_of_plan(plan, context).unwrap_or_else(|error| {
-            context.note(&format!("warning: no noise memory: {error:#}"));
-            NoiseMemory::default()
-        });
+    pub fn begin(plan: &Plan, looks: Looks, events: &mut Events<'_>) -> anyhow::Result<Self> {
+        let rows = events.hearing(|context| {
+            index::rows_of_plan(plan.id, context).or_else(|_| index::rows_on_disk(plan.id, context))
+        })?;
+        let history = events
+            .hearing(|context| index::noise_of_plan(plan, context))
+            .unwrap_or_else(|error| {
+                events.warn(format!("no noise memory: {error:#}"));
+                NoiseMemory::default()
+            });
         Ok(Self {
             plan: plan.clone(),
             looks,
@@ -72,7 +87,7 @@ impl Decider {
     }
 
     /// Takes in a run that has ended, and says whether the plan ends with it.
-    pub fn after(&mut self, row: RunRow, context: &mut Context) -> bool {
+    pub fn after(&mut self, row: RunRow, events: &mut Events<'_>) -> bool {
         self.rows.push(row);
         self.trials += 1;
         let Some(done) = self.complete_runs() else {
@@ -83,13 +98,16 @@ impl Decider {
             let standings = self.look();
             let settled = standings.iter().filter(|s| s.is_settled()).count();
             let all = standings.len();
+            events.emit(&Event::Look(Look {
+                runs: done,
+                settled,
+                metrics: all,
+                standings: standings.iter().map(told).collect(),
+            }));
             self.seen.push(Seen {
                 runs: done,
                 standings,
             });
-            context.note(&format!(
-                "look after {done} runs a side: {settled} of {all} headline metrics settled"
-            ));
             if settled == all && done < self.looks.most {
                 self.stopped = Some(Stopped::Decided);
             }
@@ -148,8 +166,16 @@ impl Decider {
     }
 
     /// Why the plan ended, what that saved or what it would take.
-    pub fn conclusion(&self) -> String {
+    pub fn conclusion(&self) -> Event {
         let done = runs_done(&self.rows);
+        Event::Decision {
+            runs: done,
+            stopped: self.stopped.map(Stopped::word),
+            text: self.conclusion_text(done),
+        }
+    }
+
+    fn conclusion_text(&self, done: u32) -> String {
         let spared = self.looks.most.saturating_sub(done);
         match self.stopped {
             Some(Stopped::Decided) if self.saw_nothing() => format!(
