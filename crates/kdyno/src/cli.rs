@@ -26,6 +26,8 @@ Examples:
   kdyno run --until-decided job.yaml         as many runs as the question takes, at most 40
   kdyno run --aa job.yaml                    the first variant twice: what is noise here?
   kdyno run --dry-run job.yaml               what would run, change and be missing
+  kdyno run --json job.yaml                  events as JSON lines, for dashboards and CI
+  kdyno run --json job.yaml | jq -r 'select(.event == \"trial-ended\") | .outcome'
   kdyno run --resume                         finish the newest unfinished plan";
 
 const COMPARE_EXAMPLES: &str = "\
@@ -184,6 +186,9 @@ pub struct RunArgs {
     /// Run although another run holds this machine: they will disturb each other
     #[arg(long)]
     pub force: bool,
+    /// Events as JSON lines on standard output (docs/events.md); the table goes to standard error
+    #[arg(long, conflicts_with = "dry_run")]
+    pub json: bool,
     /// Finish the newest unfinished plan
     #[arg(
         long,

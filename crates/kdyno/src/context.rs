@@ -30,18 +30,25 @@ pub enum Status {
     Interrupted,
 }
 
+impl Status {
+    /// The exit status of the process.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Regression => 1,
+            Self::BadUsage => 2,
+            Self::RunFailed => 3,
+            Self::CannotTell => 4,
+            Self::BisectSkip => 125,
+            Self::BisectStop => 128,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
 impl From<Status> for ExitCode {
     fn from(status: Status) -> Self {
-        Self::from(match status {
-            Status::Done => 0,
-            Status::Regression => 1,
-            Status::BadUsage => 2,
-            Status::RunFailed => 3,
-            Status::CannotTell => 4,
-            Status::BisectSkip => 125,
-            Status::BisectStop => 128,
-            Status::Interrupted => 130,
-        })
+        Self::from(status.code())
     }
 }
 
@@ -56,6 +63,8 @@ pub struct Context {
     pub redraw: bool,
     /// Whether a line is drawn that the next one replaces.
     drawn: bool,
+    /// Remarks that are kept for somebody who passes them on.
+    heard: Option<Vec<String>>,
 }
 
 impl Context {
@@ -70,6 +79,7 @@ impl Context {
             err: Box::new(anstream::stderr()),
             redraw: std::io::stderr().is_terminal() && !dumb,
             drawn: false,
+            heard: None,
         }
     }
 
@@ -84,8 +94,20 @@ impl Context {
 
     /// A remark for people. A terminal that is gone is no reason to stop.
     pub fn note(&mut self, text: &str) {
+        if let Some(heard) = &mut self.heard {
+            heard.push(text.to_owned());
+            return;
+        }
         self.erase();
         let _ = writeln!(self.err, "{text}");
+    }
+
+    /// Does something, and gives its remarks instead of printing them.
+    pub fn hearing<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> (T, Vec<String>) {
+        let outer = self.heard.replace(Vec::new());
+        let result = act(self);
+        let heard = std::mem::replace(&mut self.heard, outer).unwrap_or_default();
+        (result, heard)
     }
 
     /// Draws a line that the next one replaces; cut to the terminal's width, since a wrapped line
@@ -169,7 +191,8 @@ pub fn reader_is_gone(error: &anyhow::Error) -> bool {
     })
 }
 
-fn hint_of(error: &anyhow::Error) -> Option<String> {
+/// What the user can do about an error, where that is known.
+pub fn hint_of(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| {
         let job = cause
             .downcast_ref::<JobError>()

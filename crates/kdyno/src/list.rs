@@ -5,7 +5,7 @@ use crate::context::{Context, Status};
 use crate::index;
 use kdyno_analyze::Selection;
 use kdyno_analyze::number::plain;
-use kdyno_model::{Role, RunRow};
+use kdyno_model::{MetricName, Role, RunRow, Unit};
 use kdyno_store::{RunFilter, Scalars};
 
 /// Prints the list, oldest first, so that the newest stands above the prompt.
@@ -89,19 +89,21 @@ fn line(row: &RunRow) -> [String; 7] {
     ]
 }
 
-/// The first headline figure, as `median 2904312 KB/s`.
-pub fn headline(row: &RunRow) -> Option<String> {
+/// The first headline figure.
+fn headline(row: &RunRow) -> Option<String> {
     let scalar = row
         .scalars
         .iter()
         .find(|scalar| scalar.role == Role::Headline)?;
-    let name = scalar
-        .metric
-        .as_str()
-        .split_once('.')
-        .map_or(scalar.metric.as_str(), |(_, name)| name);
-    let text = format!("{name} {} {}", plain(scalar.value), scalar.unit.as_str());
-    Some(text.trim_end().to_owned())
+    Some(figure_text(&scalar.metric, scalar.value, &scalar.unit))
+}
+
+/// A figure without its program's name, as `median 2904312 KB/s`.
+pub fn figure_text(metric: &MetricName, value: f64, unit: &Unit) -> String {
+    let name = metric.as_str();
+    let name = name.split_once('.').map_or(name, |(_, name)| name);
+    let text = format!("{name} {} {}", plain(value), unit.as_str());
+    text.trim_end().to_owned()
 }
 
 /// A moment in the machine's time zone, to the second.

@@ -194,6 +194,18 @@ impl PlanDir {
         RunReader::open(&self.path.join(RUNS).join(id.to_string()))
     }
 
+    /// How the plan was decided, as far as it was looked at.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn decision(&self) -> Result<Option<Vec<u8>>, RundirError> {
+        match disk::read(&self.path.join(DECISION), PLAN_CAP_BYTES) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(RundirError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Keeps how the plan was decided (JSON), in place of what was kept before.
     ///
     /// # Errors

@@ -15,6 +15,7 @@
 mod crash_tests;
 mod disk;
 mod error;
+mod event_log;
 mod home;
 mod manifest;
 mod reader;
@@ -22,6 +23,7 @@ mod verify;
 mod writer;
 
 pub use error::{Problem, ProblemKind, RundirError};
+pub use event_log::EventLog;
 pub use home::{Home, Listing, PlanDir, RunDir};
 pub use reader::{RunReader, State};
 pub use verify::{Verified, verify};

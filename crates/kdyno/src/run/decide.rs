@@ -1,14 +1,17 @@
 //! `--until-decided`: looks at the runs after every few blocks, and ends the plan when each
 //! headline metric is settled or the time is up.
 
+use super::event::{Event, Look, MetricStanding};
+use super::events::Events;
 use super::progress::duration_text;
 use crate::compare;
-use crate::context::Context;
 use crate::index;
+use anyhow::Context as _;
 use kdyno_analyze::looks::{Standing, runs_done, standings};
 use kdyno_analyze::noise::NoiseMemory;
 use kdyno_job::plan::{Looks, Plan};
 use kdyno_model::RunRow;
+use kdyno_rundir::PlanDir;
 use kdyno_stats::judge::Verdict;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -24,6 +27,8 @@ pub(super) struct Decider {
     rows: Vec<RunRow>,
     begun: Instant,
     trials: u32,
+    /// Looks of earlier sessions, as the plan's directory keeps them.
+    earlier: Vec<serde_json::Value>,
     seen: Vec<Seen>,
     stopped: Option<Stopped>,
 }
@@ -32,6 +37,17 @@ pub(super) struct Decider {
 struct Seen {
     runs: u32,
     standings: Vec<Standing>,
+}
+
+fn told(standing: &Standing) -> MetricStanding {
+    MetricStanding {
+        table: standing.table.clone(),
+        metric: standing.metric.clone(),
+        variant: standing.variant.clone(),
+        verdict: standing.verdict.word(),
+        reasons: standing.reasons.iter().map(ToString::to_string).collect(),
+        settled: standing.is_settled(),
+    }
 }
 
 /// Why the plan ended.
@@ -50,15 +66,40 @@ impl Stopped {
     }
 }
 
+/// The looks that earlier sessions kept.
+fn earlier_looks(dir: &PlanDir) -> anyhow::Result<Vec<serde_json::Value>> {
+    let Some(bytes) = dir.decision()? else {
+        return Ok(Vec::new());
+    };
+    let record: serde_json::Value = serde_json::from_slice(&bytes)?;
+    let looks = record["looks"].as_array();
+    looks.cloned().context("it has no looks")
+}
+
 impl Decider {
     /// Begins with the runs that earlier sessions left.
-    pub fn begin(plan: &Plan, looks: Looks, context: &mut Context) -> anyhow::Result<Self> {
-        let rows = index::rows_of_plan(plan.id, context)
-            .or_else(|_| index::rows_on_disk(plan.id, context))?;
-        let history = index::noise_of_plan(plan, context).unwrap_or_else(|error| {
-            context.note(&format!("warning: no noise memory: {error:#}"));
-            NoiseMemory::default()
+    pub fn begin(
+        plan: &Plan,
+        looks: Looks,
+        dir: &PlanDir,
+        events: &mut Events<'_>,
+    ) -> anyhow::Result<Self> {
+        let earlier = earlier_looks(dir).unwrap_or_else(|error| {
+            events.warn(format!(
+                "{}: what earlier looks saw is lost: {error:#}",
+                dir.path.join("decision.json").display()
+            ));
+            Vec::new()
         });
+        let rows = events.hearing(|context| {
+            index::rows_of_plan(plan.id, context).or_else(|_| index::rows_on_disk(plan.id, context))
+        })?;
+        let history = events
+            .hearing(|context| index::noise_of_plan(plan, context))
+            .unwrap_or_else(|error| {
+                events.warn(format!("no noise memory: {error:#}"));
+                NoiseMemory::default()
+            });
         Ok(Self {
             plan: plan.clone(),
             looks,
@@ -66,30 +107,39 @@ impl Decider {
             rows,
             begun: Instant::now(),
             trials: 0,
+            earlier,
             seen: Vec::new(),
             stopped: None,
         })
     }
 
+    /// How many looks there were in this session.
+    pub fn looks_seen(&self) -> usize {
+        self.seen.len()
+    }
+
     /// Takes in a run that has ended, and says whether the plan ends with it.
-    pub fn after(&mut self, row: RunRow, context: &mut Context) -> bool {
+    pub fn after(&mut self, row: RunRow, events: &mut Events<'_>) -> bool {
         self.rows.push(row);
         self.trials += 1;
         let Some(done) = self.complete_runs() else {
             return false;
         };
         let due = self.looks.runs().contains(&done);
-        if due && self.seen.last().is_none_or(|seen| seen.runs < done) {
+        if due && self.last_look().is_none_or(|runs| runs < done) {
             let standings = self.look();
             let settled = standings.iter().filter(|s| s.is_settled()).count();
             let all = standings.len();
+            events.emit(&Event::Look(Look {
+                runs: done,
+                settled,
+                metrics: all,
+                standings: standings.iter().map(told).collect(),
+            }));
             self.seen.push(Seen {
                 runs: done,
                 standings,
             });
-            context.note(&format!(
-                "look after {done} runs a side: {settled} of {all} headline metrics settled"
-            ));
             if settled == all && done < self.looks.most {
                 self.stopped = Some(Stopped::Decided);
             }
@@ -102,6 +152,13 @@ impl Decider {
             self.stopped = Some(Stopped::OutOfTime);
         }
         self.stopped.is_some()
+    }
+
+    /// Runs a side at the last look, of whichever session.
+    fn last_look(&self) -> Option<u32> {
+        let earlier = self.earlier.last().and_then(|look| look["runs"].as_u64());
+        let earlier = earlier.and_then(|runs| u32::try_from(runs).ok());
+        self.seen.last().map(|seen| seen.runs).or(earlier)
     }
 
     /// Measured runs per case and variant, when no block is half done.
@@ -136,7 +193,12 @@ impl Decider {
             let standings: Vec<_> = seen.standings.iter().map(standing).collect();
             json!({ "runs": seen.runs, "standings": standings })
         };
-        let looks: Vec<_> = self.seen.iter().map(look).collect();
+        let looks: Vec<_> = self
+            .earlier
+            .iter()
+            .cloned()
+            .chain(self.seen.iter().map(look))
+            .collect();
         let record = json!({
             "version": 1,
             "looks": looks,
@@ -148,8 +210,16 @@ impl Decider {
     }
 
     /// Why the plan ended, what that saved or what it would take.
-    pub fn conclusion(&self) -> String {
+    pub fn conclusion(&self) -> Event {
         let done = runs_done(&self.rows);
+        Event::Decision {
+            runs: done,
+            stopped: self.stopped.map(Stopped::word),
+            text: self.conclusion_text(done),
+        }
+    }
+
+    fn conclusion_text(&self, done: u32) -> String {
         let spared = self.looks.most.saturating_sub(done);
         match self.stopped {
             Some(Stopped::Decided) if self.saw_nothing() => format!(

@@ -1,8 +1,8 @@
 //! Carries out the trials of a plan: measure, extract, seal, take into the index, tell.
 
 use super::decide::Decider;
-use super::progress::Progress;
-use crate::context::Context;
+use super::event::{self, Event, TrialEnded, TrialPlace};
+use super::events::Events;
 use anyhow::Context as _;
 use kdyno_analyze::row_of;
 use kdyno_formats::{RawOutput, extract};
@@ -23,10 +23,23 @@ const SEARCHED_BYTES: u64 = 1 << 30;
 
 /// What became of a session.
 pub(super) struct Finished {
-    /// The user ended it before the plan's end.
-    pub interrupted: bool,
+    /// Why it ended.
+    pub ending: Ended,
+    /// Trials that were run to their end.
+    pub trials: usize,
     /// Every run is in the index.
     pub indexed: bool,
+}
+
+/// Why a session ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Nothing is left to be run.
+    Complete,
+    /// The user ended it before the plan's end.
+    Interrupted,
+    /// The events that were asked for cannot be written any more.
+    Unheard,
 }
 
 /// A run that failed, and where its output is.
@@ -61,39 +74,49 @@ pub(super) struct Execution<'a> {
 }
 
 impl Execution<'_> {
-    /// Runs the trials in order until the end or an interrupt.
-    pub fn all(&mut self, todo: &[&Trial], context: &mut Context) -> anyhow::Result<Finished> {
+    /// Runs the trials in order until the end, an interrupt, or the end of who listens.
+    pub fn all(&mut self, todo: &[&Trial], events: &mut Events<'_>) -> anyhow::Result<Finished> {
         let mut finished = Finished {
-            interrupted: false,
+            ending: Ended::Complete,
+            trials: 0,
             indexed: self.index.is_some(),
         };
         let boot_id = self.testbox.facts()?.boot_id;
-        let mut progress = Progress::begin(todo);
-        for planned in todo {
+        for (number, planned) in (1..).zip(todo) {
             if self.interrupt.requested() {
-                finished.interrupted = true;
+                finished.ending = Ended::Interrupted;
                 break;
             }
-            progress.before(planned, context);
+            let place = TrialPlace::of(planned, number, todo.len());
+            events.emit(&Event::TrialBegun(place.clone()));
+            if events.is_broken() {
+                finished.ending = Ended::Unheard;
+                break;
+            }
             let trial = Trial {
                 boot_id: boot_id.clone(),
                 session: Some(self.session),
                 ..(*planned).clone()
             };
             let Some(record) = self.one(&trial)? else {
-                finished.interrupted = true;
+                finished.ending = Ended::Interrupted;
                 break;
             };
+            finished.trials = number;
             let row = row_of(&record);
-            finished.indexed &= self.take_in(&row, context);
-            progress.after(&row, context);
-            if let Some(decider) = &mut self.decider
-                && decider.after(row, context)
-            {
-                break;
+            finished.indexed &= self.take_in(&row, events);
+            events.emit(&Event::TrialEnded(TrialEnded::of(&row, place)));
+            if let Some(decider) = &mut self.decider {
+                let looks = decider.looks_seen();
+                let is_over = decider.after(row, events);
+                if decider.looks_seen() > looks {
+                    self.dir.write_decision(&decider.record()?)?;
+                }
+                if is_over {
+                    break;
+                }
             }
         }
-        context.erase();
         Ok(finished)
     }
 
@@ -125,16 +148,14 @@ impl Execution<'_> {
 
     /// A run that is not taken in is not lost: the next start finds it by its plan's missing
     /// marker.
-    fn take_in(&mut self, row: &RunRow, context: &mut Context) -> bool {
+    fn take_in(&mut self, row: &RunRow, events: &mut Events<'_>) -> bool {
         let Some(index) = &mut self.index else {
             return false;
         };
         match index.ingest(std::slice::from_ref(row)) {
             Ok(_) => true,
             Err(error) => {
-                context.note(&format!(
-                    "warning: the run is kept but not in the index: {error}"
-                ));
+                events.warn(format!("the run is kept but not in the index: {error}"));
                 false
             }
         }
@@ -200,43 +221,29 @@ pub(super) fn describe_failures(
     failures: &[Failure],
     plan: &Plan,
     catalog: &Catalog,
-) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut told: Vec<(String, String, String)> = Vec::new();
+) -> Vec<event::Failure> {
+    let mut told: Vec<event::Failure> = Vec::new();
     for failure in failures {
         let row = &failure.row;
-        let key = (
-            row.case.name(),
-            row.variant.to_string(),
-            row.outcome.to_string(),
-        );
-        if told.contains(&key) {
-            continue;
+        let (case, reason) = (row.case.name(), row.outcome.to_string());
+        let known = told
+            .iter_mut()
+            .find(|t| (&t.case, &t.variant, &t.reason) == (&case, &row.variant, &reason));
+        match known {
+            Some(known) => known.runs += 1,
+            None => told.push(event::Failure {
+                case,
+                variant: row.variant.clone(),
+                runs: 1,
+                outcome: row.outcome.word(),
+                reason,
+                hint: advice(row, plan, catalog),
+                last_words: last_words(failure),
+                run: row.run_id,
+            }),
         }
-        let same = |f: &&Failure| {
-            (&f.row.case, &f.row.variant, &f.row.outcome) == (&row.case, &row.variant, &row.outcome)
-        };
-        let times = failures.iter().filter(same).count();
-        let runs = if times == 1 {
-            "1 run".to_owned()
-        } else {
-            format!("{times} runs")
-        };
-        lines.push(format!(
-            "{runs} of {} ({}) {}",
-            row.variant,
-            row.case.name(),
-            row.outcome
-        ));
-        lines.extend(advice(row, plan, catalog));
-        lines.extend(last_words(failure));
-        lines.push(format!(
-            "  `kdyno show {}` shows everything about it",
-            row.run_id.short()
-        ));
-        told.push(key);
     }
-    lines
+    told
 }
 
 fn advice(row: &RunRow, plan: &Plan, catalog: &Catalog) -> Option<String> {
@@ -247,10 +254,10 @@ fn advice(row: &RunRow, plan: &Plan, catalog: &Catalog) -> Option<String> {
     match reason {
         FailReason::NotStarted(why) if why.contains("was not found") => {
             let tool = catalog.get(&trial.work.program)?.tool.as_ref()?;
-            Some(format!("  hint: {}", tool.hint))
+            Some(tool.hint.clone())
         }
         FailReason::NoMetric if trial.work.program == "command" => Some(
-            "  hint: a command prints its figures as `key: number` lines; `metrics: none` measures only time and memory"
+            "a command prints its figures as `key: number` lines; `metrics: none` measures only time and memory"
                 .to_owned(),
         ),
         _ => None,
@@ -280,7 +287,7 @@ fn last_words(failure: &Failure) -> Vec<String> {
             .chars()
             .take(WIDEST)
             .map(|c| if c.is_control() { '\u{fffd}' } else { c });
-        format!("  | {}", shown.collect::<String>())
+        shown.collect::<String>()
     };
     lines[lines.len().saturating_sub(LINES)..]
         .iter()

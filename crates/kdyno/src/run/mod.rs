@@ -2,75 +2,102 @@
 
 mod decide;
 mod dry_run;
+mod event;
+mod events;
 mod execute;
 mod planning;
 mod progress;
+mod session;
 
 use crate::cli::RunArgs;
 use crate::compare;
-use crate::context::{Context, Status, UsageError, reader_is_gone};
+use crate::context::{Context, Status, UsageError, hint_of, reader_is_gone};
 use crate::index;
 use crate::program;
 use anyhow::Context as _;
-use execute::Finished;
+use event::Event;
+use events::Events;
 use kdyno_analyze::noise::NoiseMemory;
 use kdyno_analyze::render::text::{self, TextOptions};
 use kdyno_job::catalog::Catalog;
 use kdyno_job::plan::Plan;
-use kdyno_model::{
-    BoxFacts, PlanId, Preparation, RunId, RunRow, SessionId, Setting, Testbox, Trial,
-};
+use kdyno_model::{BoxFacts, PlanId, Preparation, RunId, RunRow, SessionId, Setting, Testbox};
 use kdyno_rundir::{PlanDir, RunReader, State};
 use kdyno_testbox::{
     Interrupt, LocalOptions, LocalTestbox, facts::read_facts, root::SysRoot, state_dir,
 };
+use session::Session;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
 /// Runs a new plan, or finishes the newest unfinished one.
 pub fn command(args: &RunArgs, context: &mut Context) -> anyhow::Result<Status> {
+    let mut events = Events::begin(args.json, context);
+    let result = run(args, &mut events);
+    if let Err(error) = &result
+        && !reader_is_gone(error)
+    {
+        events.emit(&Event::Error {
+            message: format!("{error:#}"),
+            hint: hint_of(error),
+        });
+    }
+    let status = result.as_ref().copied().unwrap_or(Status::BadUsage);
+    events.emit(&Event::StreamEnded {
+        exit_status: status.code(),
+    });
+    match events.failure() {
+        Some(unwritten) if result.is_ok() => Err(unwritten),
+        _ => result,
+    }
+}
+
+fn run(args: &RunArgs, events: &mut Events<'_>) -> anyhow::Result<Status> {
     let catalog = program::catalog()?;
     if args.resume {
-        return resume(args, &catalog, context);
+        return resume(args, &catalog, events);
     }
     let (host, facts) = look_at_machine(args.testbox.as_deref())?;
-    let id = PlanId::new_after(context.home()?.newest().0);
+    let id = PlanId::new_after(events.context.home()?.newest().0);
     let planned = planning::plan(id, args, &host, &facts, &catalog)?;
     for note in &planned.notes {
-        context.note(&format!("note: {note}"));
+        events.note(note);
     }
-    for skipped in &planned.plan.skipped {
-        context.note(&format!("skipped: {skipped}"));
+    for (case, reason) in &planned.skipped {
+        events.emit(&Event::Skipped {
+            case: case.clone(),
+            reason: reason.clone(),
+        });
     }
     if planned.plan.trials.is_empty() {
-        context.note("every case is skipped: nothing to run");
+        events.note("every case is skipped: nothing to run");
         return Ok(Status::CannotTell);
     }
     if args.dry_run {
-        return dry_run::print(&planned.plan, &catalog, context);
+        return dry_run::print(&planned.plan, &catalog, events.context);
     }
     // Until here an interrupt just ends us.
     let interrupt = Interrupt::install()?;
     let mut testbox = local(args.testbox.clone(), Some(interrupt.clone()))?;
-    let session = SessionId::new();
+    let id = SessionId::new();
     testbox
-        .prepare(&preparation(&planned.plan, session, args.force))
+        .prepare(&preparation(&planned.plan, id, args.force))
         .with_context(|| planned.plan.job.clone())?;
-    let home = context.home()?;
-    let result = serde_json::to_vec(&planned.plan)
+    let home = events.context.home()?;
+    let dir = serde_json::to_vec(&planned.plan)
         .map_err(anyhow::Error::from)
         .and_then(|bytes| {
-            let dir = home.create_plan(planned.plan.id, &bytes, planned.job_source.as_deref())?;
-            carry_out(
-                &planned.plan,
-                &dir,
-                &mut testbox,
-                session,
-                &interrupt,
-                context,
-            )
+            let source = planned.job_source.as_deref();
+            Ok(home.create_plan(planned.plan.id, &bytes, source)?)
         });
-    conclude(result, &mut testbox, &planned.plan, &catalog, context)
+    let session = Session {
+        plan: &planned.plan,
+        catalog: &catalog,
+        id,
+        interrupt: &interrupt,
+        resumed: false,
+    };
+    session.carry_out(dir, &mut testbox, events)
 }
 
 fn local(name: Option<String>, interrupt: Option<Interrupt>) -> anyhow::Result<LocalTestbox> {
@@ -114,26 +141,33 @@ fn settings_of(plan: &Plan) -> Vec<Setting> {
         .collect()
 }
 
-fn resume(args: &RunArgs, catalog: &Catalog, context: &mut Context) -> anyhow::Result<Status> {
-    let Some((dir, plan)) = newest_unfinished(context)? else {
-        context.note("nothing to resume: every plan is finished");
+fn resume(args: &RunArgs, catalog: &Catalog, events: &mut Events<'_>) -> anyhow::Result<Status> {
+    let Some((dir, plan)) = newest_unfinished(events)? else {
+        events.note("nothing to resume: every plan is finished");
         return Ok(Status::Done);
     };
     let interrupt = Interrupt::install()?;
     let (host, facts) = look_at_machine(Some(&plan.testbox))?;
     refuse_other_machine(&plan, &host, &facts)?;
     let mut testbox = local(Some(plan.testbox.clone()), Some(interrupt.clone()))?;
-    let session = SessionId::new();
+    let id = SessionId::new();
     // What is done is looked up behind the lock, so that no other run adds to it meanwhile.
-    testbox.prepare(&preparation(&plan, session, args.force))?;
-    let result = carry_out(&plan, &dir, &mut testbox, session, &interrupt, context);
-    conclude(result, &mut testbox, &plan, catalog, context)
+    testbox.prepare(&preparation(&plan, id, args.force))?;
+    let session = Session {
+        plan: &plan,
+        catalog,
+        id,
+        interrupt: &interrupt,
+        resumed: true,
+    };
+    session.carry_out(Ok(dir), &mut testbox, events)
 }
 
 /// The newest plan that can be read and has trials left. One that cannot be read is told and
 /// hides no older one.
-fn newest_unfinished(context: &mut Context) -> anyhow::Result<Option<(PlanDir, Plan)>> {
-    for dir in context.home()?.plans()?.entries {
+fn newest_unfinished(events: &mut Events<'_>) -> anyhow::Result<Option<(PlanDir, Plan)>> {
+    let mut unreadable = Vec::new();
+    for dir in events.context.home()?.plans()?.entries {
         if dir.is_finished() {
             continue;
         }
@@ -150,11 +184,20 @@ fn newest_unfinished(context: &mut Context) -> anyhow::Result<Option<(PlanDir, P
             // Only the mark is missing.
             Ok((plan, done)) if plan.trials.iter().all(|trial| done.contains(&trial.index)) => {}
             Ok((plan, _)) => return Ok(Some((dir, plan))),
-            Err(error) => context.note(&format!(
-                "{} cannot be resumed: {error:#}",
-                dir.path.display()
-            )),
+            Err(error) => {
+                let plan = dir.path.join("plan.json");
+                events.note(format!("{} cannot be resumed: {error:#}", plan.display()));
+                unreadable.push(plan);
+            }
         }
+    }
+    if let Some(plan) = unreadable.first() {
+        let told = format!(
+            "nothing else is to be resumed, and {} cannot be read",
+            plan.display()
+        );
+        let hint = "put it back from a copy, or begin anew with `kdyno run`";
+        return Err(UsageError::new(told, hint).into());
     }
     Ok(None)
 }
@@ -178,69 +221,6 @@ fn refuse_other_machine(plan: &Plan, host: &str, facts: &BoxFacts) -> Result<(),
         ),
         "finish it there, or begin anew with `kdyno run`",
     ))
-}
-
-/// Runs what is not done yet of a plan.
-fn carry_out(
-    plan: &Plan,
-    dir: &PlanDir,
-    testbox: &mut LocalTestbox,
-    session: SessionId,
-    interrupt: &Interrupt,
-    context: &mut Context,
-) -> anyhow::Result<Finished> {
-    let _turn = lock_plan(dir)?;
-    let runs = look_at_runs(dir)?;
-    for run in &runs.damaged {
-        context.note(&format!("run {run} is damaged; its trial runs again"));
-    }
-    let todo: Vec<&Trial> = plan
-        .trials
-        .iter()
-        .filter(|trial| !runs.done.contains(&trial.index))
-        .collect();
-    let forgotten = [runs.cut, runs.damaged].concat();
-    let index = index::open(context).and_then(|mut index| {
-        index.runs_delete(&forgotten)?;
-        Ok(index)
-    });
-    let mut index = match index {
-        Ok(index) => Some(index),
-        Err(error) => {
-            context.note(&format!(
-                "warning: no index for now, the runs are kept all the same: {error:#}"
-            ));
-            None
-        }
-    };
-    let mut decider = match plan.looks {
-        Some(looks) => Some(decide::Decider::begin(plan, looks, context)?),
-        None => None,
-    };
-    let mut execution = execute::Execution {
-        plan,
-        dir,
-        newest_run: context.home()?.newest().1,
-        testbox,
-        session,
-        interrupt,
-        index: index.as_mut(),
-        decider: decider.as_mut(),
-    };
-    let finished = execution.all(&todo, context)?;
-    if let Some(decider) = &decider {
-        dir.write_decision(&decider.record()?)?;
-    }
-    if !finished.interrupted && finished.indexed {
-        if let Some(Err(error)) = index.as_mut().map(|i| index::remember_noise(i, plan.id)) {
-            context.note(&format!("warning: the noise is not remembered: {error:#}"));
-        }
-        dir.mark_finished()?;
-    }
-    if let Some(decider) = decider.filter(|_| !finished.interrupted) {
-        context.note(&decider.conclusion());
-    }
-    Ok(finished)
 }
 
 /// Two processes that run one plan would run its trials twice.
@@ -287,75 +267,43 @@ fn look_at_runs(dir: &PlanDir) -> anyhow::Result<Runs> {
     Ok(runs)
 }
 
-/// Puts the machine back whatever happened, then shows what came of the plan.
-fn conclude(
-    result: anyhow::Result<Finished>,
-    testbox: &mut LocalTestbox,
-    plan: &Plan,
-    catalog: &Catalog,
-    context: &mut Context,
-) -> anyhow::Result<Status> {
-    let recovered = testbox.recover();
-    let finished = match (result, recovered) {
-        (Err(error), Err(unrestored)) => return Err(error.context(unrestored)),
-        (Err(error), Ok(_)) => return Err(error),
-        (Ok(_), Err(unrestored)) => return Err(unrestored.into()),
-        (Ok(finished), Ok(recovery)) => {
-            for left in recovery.left_alone {
-                context.note(&format!(
-                    "left alone {left}: somebody else changed it meanwhile"
-                ));
-            }
-            finished
-        }
-    };
-    if finished.interrupted {
-        context
-            .note("interrupted; everything is put back. `kdyno run --resume` finishes the plan.");
-        return Ok(Status::Interrupted);
-    }
-    let rows = rows_of(plan, context)?;
-    let table = print_table(&rows, plan, context);
-    let dir = context.home()?.plan(plan.id)?;
-    let failures: Vec<_> = rows
-        .iter()
-        .filter_map(|row| execute::Failure::of(row, &dir))
-        .collect();
-    for line in execute::describe_failures(&failures, plan, catalog) {
-        context.note(&line);
-    }
-    match table {
-        Err(error) if !reader_is_gone(&error) => Err(error),
-        _ if failures.is_empty() => Ok(Status::Done),
-        _ => Ok(Status::RunFailed),
-    }
-}
-
 /// The plan's runs, of all its sessions.
-fn rows_of(plan: &Plan, context: &mut Context) -> anyhow::Result<Vec<RunRow>> {
-    index::rows_of_plan(plan.id, context).or_else(|error| {
-        context.note(&format!(
-            "warning: no index, the table is made of the run directories: {error:#}"
+fn rows_of(plan: &Plan, events: &mut Events<'_>) -> anyhow::Result<Vec<RunRow>> {
+    let indexed = events.hearing(|context| index::rows_of_plan(plan.id, context));
+    indexed.or_else(|error| {
+        events.warn(format!(
+            "no index, the table is made of the run directories: {error:#}"
         ));
-        index::rows_on_disk(plan.id, context)
+        events.hearing(|context| index::rows_on_disk(plan.id, context))
     })
 }
 
-fn print_table(rows: &[RunRow], plan: &Plan, context: &mut Context) -> anyhow::Result<()> {
-    let history = index::noise_memory(context, rows).unwrap_or_else(|error| {
-        context.note(&format!("warning: no noise memory: {error:#}"));
-        NoiseMemory::default()
-    });
+/// The table is the result on standard output, unless that is for events.
+fn print_table(rows: &[RunRow], plan: &Plan, events: &mut Events<'_>) -> anyhow::Result<()> {
+    let history = events
+        .hearing(|context| index::noise_memory(context, rows))
+        .unwrap_or_else(|error| {
+            events.warn(format!("no noise memory: {error:#}"));
+            NoiseMemory::default()
+        });
     let comparison = compare::comparison_of_plan(rows, plan, history);
     let text = text::render(&comparison, &TextOptions::default());
     let id = plan.id.short();
-    writeln!(context.out, "{text}")?;
+    let json = events.is_json();
+    let context = &mut *events.context;
+    context.erase();
+    let out = if json {
+        &mut context.err
+    } else {
+        &mut context.out
+    };
+    writeln!(out, "{text}")?;
     if rows.iter().any(|row| row.outcome.is_done() && !row.warm_up) {
         writeln!(
-            context.out,
+            out,
             "plan {id}: `kdyno compare --format lkp` prints it for a mail, `kdyno list` shows every run"
         )?;
     }
-    context.out.flush()?;
+    out.flush()?;
     Ok(())
 }

@@ -30,6 +30,9 @@ const MOST_TRIALS: u64 = 100_000;
 /// No job file is larger.
 const MOST_JOB_BYTES: u64 = 16 << 20;
 
+/// The name of a case that this machine cannot run, and which need is not met.
+pub(super) type SkippedCase = (String, String);
+
 /// A plan and what belongs to it.
 pub(super) struct Planned {
     pub plan: Plan,
@@ -37,6 +40,8 @@ pub(super) struct Planned {
     pub job_source: Option<Vec<u8>>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// The cases that this machine cannot run.
+    pub skipped: Vec<SkippedCase>,
 }
 
 /// Makes the plan; nothing is executed.
@@ -94,11 +99,13 @@ pub(super) fn plan(
         control: args.aa,
         looks,
     };
-    let plan = draw(&list, &planned, skipped, facts, &options);
+    let described = skipped.iter().map(|(case, need)| format!("{case}: {need}"));
+    let plan = draw(&list, &planned, described.collect(), facts, &options);
     Ok(Planned {
         plan,
         job_source,
         notes,
+        skipped,
     })
 }
 
@@ -395,7 +402,7 @@ fn resolve_cases(
     facts: &BoxFacts,
     catalog: &Catalog,
     name: &str,
-) -> anyhow::Result<(Vec<PlannedCase>, Vec<String>)> {
+) -> anyhow::Result<(Vec<PlannedCase>, Vec<SkippedCase>)> {
     let mut planned = Vec::new();
     let mut skipped = Vec::new();
     for (position, case) in list.cases.iter().enumerate() {
@@ -408,7 +415,7 @@ fn resolve_cases(
                 planned.push(case);
             }
             Err(ResolveError::Unmet(need)) => {
-                skipped.push(format!("{}: {need}", case.reference.name()))
+                skipped.push((case.reference.name(), need.to_string()));
             }
             Err(error) => {
                 return Err(error).with_context(|| format!("{name}: {}", case.reference.name()));

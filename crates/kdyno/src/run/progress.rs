@@ -1,35 +1,56 @@
-//! Where a plan stands, told between trials only: a progress bar that is redrawn while a trial
-//! is measured would be part of what is measured.
+//! Events for people, on standard error: a line that is redrawn on a terminal, lines that stay in
+//! a pipe. Where a plan stands is told between trials only: a progress bar that is redrawn while a
+//! trial is measured would be part of what is measured.
 
+use super::event::{Ending, Event, Failure, TrialEnded, TrialPlace};
 use crate::context::Context;
-use crate::list::headline;
-use kdyno_model::{RunRow, Trial};
+use crate::list::figure_text;
+use kdyno_model::Trial;
 use std::time::{Duration, Instant};
 
 /// Progress of one session.
+#[derive(Default)]
 pub(super) struct Progress {
-    total: usize,
     finished: usize,
-    begun: Instant,
+    begun: Option<Instant>,
     expected: Option<Duration>,
     last: String,
 }
 
 impl Progress {
-    /// Begins with `todo` still to be run.
-    pub fn begin(todo: &[&Trial]) -> Self {
-        let expected = expected(todo.iter().copied());
-        Self {
-            total: todo.len(),
-            finished: 0,
-            begun: Instant::now(),
-            expected,
-            last: String::new(),
+    /// Shows an event; some are for programs only.
+    pub fn take(&mut self, event: &Event, context: &mut Context) {
+        match event {
+            Event::Note { text } => context.note(&format!("note: {text}")),
+            Event::Warning { text } => context.note(&format!("warning: {text}")),
+            Event::Skipped { case, reason } => context.note(&format!("skipped: {case}: {reason}")),
+            Event::PlanBegun(plan) => {
+                self.begun = Some(Instant::now());
+                self.expected = plan
+                    .expected_seconds
+                    .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            }
+            Event::TrialBegun(place) => self.before(place, context),
+            Event::TrialEnded(ended) => self.after(ended, context),
+            Event::Look(look) => context.note(&format!(
+                "look after {} runs a side: {} of {} headline metrics settled",
+                look.runs, look.settled, look.metrics
+            )),
+            Event::Decision { text, .. } => context.note(text),
+            Event::Failure(failure) => describe(failure, context),
+            Event::PlanEnded(plan) if plan.ending == Ending::Interrupted => context.note(
+                "interrupted; everything is put back. `kdyno run --resume` finishes the plan.",
+            ),
+            // An error is shown when the program ends with it.
+            Event::StreamBegun { .. }
+            | Event::PlanEnded(_)
+            | Event::Error { .. }
+            | Event::StreamEnded { .. } => {}
         }
     }
 
     /// Before a trial: where a terminal can redraw, one line that stays while it is measured.
-    pub fn before(&self, trial: &Trial, context: &mut Context) {
+    fn before(&self, place: &TrialPlace, context: &mut Context) {
         if !context.redraw {
             return;
         }
@@ -40,46 +61,49 @@ impl Progress {
         };
         let line = format!(
             "trial {} of {}  {}{}  {}{last}",
-            self.finished + 1,
-            self.total,
-            trial.variant,
-            if trial.warm_up { " (warm-up)" } else { "" },
-            self.times(),
+            place.number,
+            place.of,
+            place.variant,
+            if place.warm_up { " (warm-up)" } else { "" },
+            self.times(place.of),
         );
         context.draw(&line);
     }
 
     /// After a trial: in a pipe, one line that stays for good.
-    pub fn after(&mut self, row: &RunRow, context: &mut Context) {
-        self.finished += 1;
-        let value = if row.outcome.is_done() {
-            headline(row).unwrap_or_default()
-        } else {
-            row.outcome.to_string()
+    fn after(&mut self, ended: &TrialEnded, context: &mut Context) {
+        let place = &ended.place;
+        self.finished = place.number;
+        let value = match &ended.reason {
+            None => ended.headline.first().map_or_else(String::new, |figure| {
+                figure_text(&figure.metric, figure.value, &figure.unit)
+            }),
+            Some(reason) => reason.clone(),
         };
-        self.last = format!("{} {value}", row.variant);
+        self.last = format!("{} {value}", place.variant);
         // A failure stays on the screen.
-        if context.redraw && row.outcome.is_done() {
+        if context.redraw && ended.reason.is_none() {
             return;
         }
-        let warm_up = if row.warm_up { " (warm-up)" } else { "" };
+        let warm_up = if place.warm_up { " (warm-up)" } else { "" };
         context.note(&format!(
             "trial {} of {}  {}  {}{warm_up}  {value}  {}",
-            self.finished,
-            self.total,
-            row.case.name(),
-            row.variant,
-            self.times(),
+            place.number,
+            place.of,
+            place.case,
+            place.variant,
+            self.times(place.of),
         ));
     }
 
-    fn times(&self) -> String {
-        let elapsed = self.begun.elapsed();
+    fn times(&self, total: usize) -> String {
+        let elapsed = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
         let left = if self.finished == 0 {
             self.expected
         } else {
             let each = elapsed / u32::try_from(self.finished).unwrap_or(u32::MAX);
-            each.checked_mul(u32::try_from(self.total - self.finished).unwrap_or(u32::MAX))
+            let trials = total.saturating_sub(self.finished);
+            each.checked_mul(u32::try_from(trials).unwrap_or(u32::MAX))
         };
         match left {
             Some(left) => format!(
@@ -90,6 +114,29 @@ impl Progress {
             None => format!("{} elapsed", duration_text(elapsed)),
         }
     }
+}
+
+/// What failed and why, with the end of what the first of equal failures said.
+fn describe(failure: &Failure, context: &mut Context) {
+    let runs = if failure.runs == 1 {
+        "1 run".to_owned()
+    } else {
+        format!("{} runs", failure.runs)
+    };
+    context.note(&format!(
+        "{runs} of {} ({}) {}",
+        failure.variant, failure.case, failure.reason
+    ));
+    if let Some(hint) = &failure.hint {
+        context.note(&format!("  hint: {hint}"));
+    }
+    for line in &failure.last_words {
+        context.note(&format!("  | {line}"));
+    }
+    context.note(&format!(
+        "  `kdyno show {}` shows everything about it",
+        failure.run.short()
+    ));
 }
 
 /// How long trials should take, where each says how long it runs and they end in this age.

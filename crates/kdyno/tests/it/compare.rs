@@ -249,9 +249,9 @@ fn a_broken_plan_hides_no_other() {
         .says("is left out");
     bench
         .kdyno(&["run", "--resume"])
-        .ok()
+        .with_status(2)
         .says("cannot be resumed")
-        .says("nothing to resume");
+        .says("nothing else is to be resumed");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Verdicts as a user meets them: exit statuses, values from files, fixes, machines, looks, noise
 //! memory, controls.
 
-use crate::bench::{Bench, Printed};
+use crate::bench::{Bench, Printed, wait_until};
 
 /// A job whose figure is a variant's X and a little noise that is the same in every test.
 fn job(bench: &Bench, name: &str, variants: &[(&str, u32)]) -> String {
@@ -220,6 +220,45 @@ fn runs_until_it_is_decided() {
         .kdyno(&["run", "--until-decided", "true"])
         .with_status(2)
         .says("there is one variant");
+}
+
+#[test]
+fn looks_survive_a_kill_and_are_not_made_twice() {
+    let bench = Bench::new();
+    let near = job(&bench, "near.yaml", &[("old", 1000), ("new", 1009)]);
+    let words = ["run", &near, "--until-decided", "--max-runs", "15"];
+    let mut child = bench.command(&words).spawn().unwrap();
+    let decision = || -> Option<serde_json::Value> {
+        let runs = bench.run_dirs();
+        let plan = runs.first()?.parent()?.parent()?;
+        serde_json::from_slice(&std::fs::read(plan.join("decision.json")).ok()?).ok()
+    };
+    wait_until(|| decision().is_some());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    bench.kdyno(&["run", "--resume"]).ok();
+    let looks = |decision: serde_json::Value| -> Vec<u64> {
+        let looks = decision["looks"].as_array().unwrap().iter();
+        looks.map(|look| look["runs"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(looks(decision().unwrap()), [5, 10, 15]);
+}
+
+#[test]
+fn a_plan_that_cannot_be_read_is_not_called_finished() {
+    let bench = Bench::new();
+    let job = job(&bench, "job.yaml", &[("old", 100), ("new", 150)]);
+    let mut child = bench.command(&["run", &job, "-n", "200"]).spawn().unwrap();
+    wait_until(|| bench.sealed().len() > 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let plan = bench.run_dirs()[0].join("../../plan.json");
+    let whole = std::fs::read(&plan).unwrap();
+    std::fs::write(&plan, &whole[..whole.len() / 2]).unwrap();
+    bench
+        .kdyno(&["run", "--resume"])
+        .with_status(2)
+        .says("plan.json cannot be read");
 }
 
 #[test]
