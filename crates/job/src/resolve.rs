@@ -111,7 +111,7 @@ pub fn resolve(
     };
     Ok(Resolved {
         work,
-        rules: rules(spec, program, &names),
+        rules: rules(spec, program, &names)?,
         needs,
     })
 }
@@ -273,7 +273,9 @@ impl Names {
                 Command::Workload(words)
             }
             (None, None) => {
-                words.insert(0, tool.name.clone());
+                let name = fill(&tool.name, &self.texts, &self.scope)
+                    .map_err(|why| self.error("tool", why))?;
+                words.insert(0, name);
                 Command::Argv(words)
             }
         })
@@ -413,8 +415,23 @@ fn evaluate_or(names: &Names, what: &str, expression: &str) -> Result<i64, Resol
 }
 
 /// The program's rules with what the job says of its command's metrics.
-fn rules(spec: &CaseSpec, program: &Program, names: &Names) -> ExtractRules {
+fn rules(spec: &CaseSpec, program: &Program, names: &Names) -> Result<ExtractRules, ResolveError> {
     let mut rules = program.rules.clone();
+    for (metric, expression) in &program.per {
+        let by = evaluate_or(names, metric, expression)?;
+        let rule = rules.metrics.iter_mut().find(|rule| rule.name == *metric);
+        if let Some(Derive::Reduce { scale, .. }) = rule.and_then(|rule| rule.derive.as_mut()) {
+            if by <= 0 {
+                return Err(names.error(metric, format!("divided by {by}")));
+            }
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "a number of tasks, far below 2^53"
+            )]
+            let by = by as f64;
+            *scale /= by;
+        }
+    }
     rules.metrics.retain(|rule| {
         let mut limits = program.only.iter().filter(|(name, ..)| *name == rule.name);
         limits.all(|(_, option, values)| {
@@ -437,5 +454,5 @@ fn rules(spec: &CaseSpec, program: &Program, names: &Names) -> ExtractRules {
         rules.figures_required = false;
         rules.headline_usage = Some("time.elapsed_time".to_owned());
     }
-    rules
+    Ok(rules)
 }

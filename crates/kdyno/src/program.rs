@@ -110,6 +110,7 @@ fn state(program: &Program) -> &'static str {
     match &program.tool {
         None => "any",
         Some(tool) if tool.builtin.is_some() => "built in",
+        Some(tool) if tool.name.contains('{') => "by options",
         Some(tool) if in_path(&tool.name) => "installed",
         Some(_) => "not installed",
     }

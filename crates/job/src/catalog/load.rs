@@ -77,6 +77,11 @@ pub(super) fn program(source: Source<'_>) -> Read<Program> {
         rounds_at_most: until("at_most")?,
         rounds_until: until("until")?,
         timeout: entry.optional_text("timeout")?,
+        per: entry
+            .map("metrics", load_per)?
+            .into_iter()
+            .flatten()
+            .collect(),
         only: entry
             .map("metrics", load_only)?
             .into_iter()
@@ -365,6 +370,15 @@ fn load_metric(name: &Key, entry: &Entry<'_>) -> Read<MetricRule> {
     })
 }
 
+/// Metric, and the expression that it is divided by.
+fn load_per(name: &Key, entry: &Entry<'_>) -> Read<Option<(String, String)>> {
+    let per = match entry.optional("reduce") {
+        Some(reduce) => reduce.optional_text("per")?,
+        None => None,
+    };
+    Ok(per.map(|expression| (name.text.clone(), expression)))
+}
+
 /// Metric, option and the values of it that give the metric.
 type Only = (String, String, Vec<String>);
 
@@ -383,7 +397,7 @@ fn load_only(name: &Key, entry: &Entry<'_>) -> Read<Vec<Only>> {
 
 fn load_derive(entry: &Entry<'_>) -> Read<Derive> {
     if let Some(reduce) = entry.optional("reduce") {
-        reduce.only(&["stream", "within", "across", "scale"])?;
+        reduce.only(&["stream", "within", "across", "scale", "per"])?;
         return Ok(Derive::Reduce {
             stream: reduce.text("stream")?,
             within: reduce.child("within")?.word(&REDUCTIONS)?,

@@ -58,6 +58,8 @@ pub struct Program {
     pub timeout: Option<String>,
     /// How its output is read; the prefix is filled in per case.
     pub rules: ExtractRules,
+    /// Metrics that are divided by a number: metric, expression.
+    pub per: Vec<(String, String)>,
     /// Metrics that only some values of an option give: metric, option, values.
     pub only: Vec<(String, String, Vec<String>)>,
 }
@@ -65,7 +67,7 @@ pub struct Program {
 /// The executable of a program.
 #[derive(Clone, Debug)]
 pub struct Tool {
-    /// What is looked for in `PATH`.
+    /// What is looked for in `PATH`; a template where options say which it is.
     pub name: String,
     /// The workload of kdyno that stands in for it.
     pub builtin: Option<String>,

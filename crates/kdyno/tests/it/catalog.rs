@@ -194,3 +194,63 @@ fn perf_bench_runs_for_real() {
     let job = "testcase: perf-bench\nperf-bench: {test: [sched-pipe, syscall-basic], loops: 2000}";
     for_real("perf", job, 2, &["perf-bench.usecs_per_op"]);
 }
+
+/// A TCP port that no other test of this machine is likely to use.
+fn port() -> u32 {
+    20_000 + std::process::id() % 20_000
+}
+
+#[test]
+fn redis_benchmark_runs_for_real_with_a_server_of_its_own() {
+    if Command::new("redis-server")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        eprintln!("skipped: redis-server is not installed");
+        return;
+    }
+    let job = format!(
+        "redis-benchmark: {{test: [get, lrange_100], requests: 2000, port: {}}}",
+        port()
+    );
+    for_real("redis-benchmark", &job, 2, &["redis-benchmark.rps"]);
+}
+
+#[test]
+fn iperf3_runs_for_real_with_a_server_of_its_own() {
+    let job = format!(
+        "iperf3: {{protocol: [tcp, udp], runtime: 1s, bandwidth: 100M, nr_task: 2, port: {}}}",
+        port() + 20_000
+    );
+    for_real("iperf3", &job, 2, &["iperf3.throughput"]);
+}
+
+#[test]
+fn pgbench_runs_for_real_with_a_cluster_of_its_own() {
+    let job = "pgbench: {test: select-only, scale: 1, runtime: 1s, fsync: false}";
+    for_real("pgbench", job, 1, &["pgbench.tps"]);
+}
+
+#[test]
+fn a_port_that_is_taken_is_no_server_of_ours() {
+    if Command::new("redis-server")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        eprintln!("skipped: redis-server is not installed");
+        return;
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port();
+    let bench = Bench::new();
+    let job = bench.file(
+        "job.yaml",
+        format!("redis-benchmark: {{test: get, port: {port}}}\nruns: 1\nwarm_up: 0\n"),
+    );
+    bench
+        .kdyno(&["run", &job])
+        .with_status(3)
+        .says(&format!("something listens on port {port} already"));
+}

@@ -2,6 +2,7 @@
 //! memory, controls.
 
 use crate::bench::{Bench, Printed, wait_until};
+use std::process::{Child, Command, Stdio};
 
 /// A job whose figure is a variant's X and a little noise that is the same in every test.
 fn job(bench: &Bench, name: &str, variants: &[(&str, u32)]) -> String {
@@ -222,12 +223,17 @@ fn runs_until_it_is_decided() {
         .says("there is one variant");
 }
 
+fn quietly(mut command: Command) -> Child {
+    let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
 #[test]
 fn looks_survive_a_kill_and_are_not_made_twice() {
     let bench = Bench::new();
     let near = job(&bench, "near.yaml", &[("old", 1000), ("new", 1009)]);
     let words = ["run", &near, "--until-decided", "--max-runs", "15"];
-    let mut child = bench.command(&words).spawn().unwrap();
+    let mut child = quietly(bench.command(&words));
     let decision = || -> Option<serde_json::Value> {
         let runs = bench.run_dirs();
         let plan = runs.first()?.parent()?.parent()?;
@@ -248,7 +254,7 @@ fn looks_survive_a_kill_and_are_not_made_twice() {
 fn a_plan_that_cannot_be_read_is_not_called_finished() {
     let bench = Bench::new();
     let job = job(&bench, "job.yaml", &[("old", 100), ("new", 150)]);
-    let mut child = bench.command(&["run", &job, "-n", "200"]).spawn().unwrap();
+    let mut child = quietly(bench.command(&["run", &job, "-n", "200"]));
     wait_until(|| bench.sealed().len() > 1);
     child.kill().unwrap();
     child.wait().unwrap();
