@@ -353,12 +353,14 @@ impl<'a> Reader<'a> {
         let Some(node) = self.node.get("monitors").filter(|node| !node.is_null()) else {
             return Ok(None);
         };
-        if node.text() == Some("none") {
-            return Ok(Some(Vec::new()));
+        match node.text() {
+            Some("none") => return Ok(Some(Vec::new())),
+            Some("all") => return Ok(Some(vec!["all".to_owned()])),
+            _ => {}
         }
         let items = node.items().ok_or_else(|| {
             JobError::at(self.source, node.place, "`monitors` is a list of names")
-                .hint("write [vmstat, meminfo], or none")
+                .hint("write [vmstat, meminfo], all or none")
         })?;
         let names = items
             .iter()

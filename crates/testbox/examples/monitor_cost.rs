@@ -6,7 +6,9 @@
 //! `cargo run --release -p kdyno-testbox --example monitor_cost -- [SAMPLES] [PAUSE_MS] [SECONDS]`
 
 use kdyno_model::TestboxError;
-use kdyno_testbox::monitors::{self, DEFAULT_MONITORS, MonitorThread, Monitors};
+use kdyno_testbox::monitors::{
+    self, ALL_MONITORS, DEFAULT_MONITORS, MonitorThread, Monitors, Watched,
+};
 use kdyno_testbox::root::SysRoot;
 use std::error::Error;
 use std::fs::File;
@@ -24,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (bare, ours) = interleaved(samples, pause)?;
     writeln!(
         out,
-        "{samples} samples each, {pause:?} apart, CPU per sample of all monitors"
+        "{samples} samples each, {pause:?} apart, CPU per sample of the default monitors"
     )?;
     writeln!(
         out,
@@ -45,35 +47,61 @@ fn main() -> Result<(), Box<dyn Error>> {
         "  ratio            mean {means:>7.2}     median {medians:>7.2}"
     )?;
 
-    let thread = MonitorThread::start(open()?, Duration::from_secs(1))?;
-    std::thread::sleep(Duration::from_secs(seconds));
-    let (series, overhead, notes) = thread.stop()?;
-    let columns: usize = series.iter().map(|set| set.columns.len()).sum();
-    let per_second = overhead.cpu_ns as f64 / 1e6 / seconds as f64;
-    writeln!(
-        out,
-        "monitor thread, {seconds} s at 1 s: {per_second:.3} ms CPU per second, {} wake-ups, {columns} columns",
-        overhead.wakeups
-    )?;
-    for note in notes {
-        writeln!(out, "  note: {note}")?;
+    let without_slabinfo: Vec<&str> = ALL_MONITORS
+        .iter()
+        .copied()
+        .filter(|name| *name != "slabinfo")
+        .collect();
+    for (what, names) in [
+        ("default monitors", DEFAULT_MONITORS),
+        ("all but slabinfo", &without_slabinfo),
+        ("all", ALL_MONITORS),
+    ] {
+        let thread = MonitorThread::start(open(names)?, Duration::from_secs(1))?;
+        std::thread::sleep(Duration::from_secs(seconds));
+        let (series, overhead, notes) = thread.stop()?;
+        let columns: usize = series.iter().map(|set| set.columns.len()).sum();
+        let per_second = overhead.cpu_ns as f64 / 1e6 / seconds as f64;
+        writeln!(
+            out,
+            "{what}, {seconds} s at 1 s: {per_second:.3} ms CPU per second, {} wake-ups, {columns} columns",
+            overhead.wakeups
+        )?;
+        for note in notes {
+            writeln!(out, "  note: {note}")?;
+        }
     }
     Ok(())
 }
 
-fn open() -> Result<Monitors, TestboxError> {
-    let names: Vec<String> = DEFAULT_MONITORS.iter().map(|&n| n.to_owned()).collect();
-    Ok(monitors::available(&names, &SysRoot::real())?.0)
+/// What the default monitors read, below `/proc`.
+const DEFAULT_FILES: [&str; 9] = [
+    "vmstat",
+    "meminfo",
+    "stat",
+    "diskstats",
+    "interrupts",
+    "softirqs",
+    "pressure/cpu",
+    "pressure/memory",
+    "pressure/io",
+];
+
+fn open(names: &[&str]) -> Result<Monitors, TestboxError> {
+    let names: Vec<String> = names.iter().map(|&n| n.to_owned()).collect();
+    let watched = Watched {
+        root: &SysRoot::real(),
+        cgroups: &[],
+    };
+    Ok(monitors::available(&names, watched)?.0)
 }
 
 /// CPU microseconds of each sample: of the bare loop, of the monitors.
 fn interleaved(samples: u64, pause: Duration) -> Result<(Vec<f64>, Vec<f64>), Box<dyn Error>> {
-    let mut monitors = open()?;
-    let files: Vec<File> = monitors
+    let mut monitors = open(DEFAULT_MONITORS)?;
+    let files: Vec<File> = DEFAULT_FILES
         .iter()
-        .filter_map(|monitor| monitors::files(monitor.name()))
-        .flatten()
-        .map(File::open)
+        .map(|file| File::open(format!("/proc/{file}")))
         .collect::<Result<_, _>>()?;
     let mut buffer = vec![0; 32 << 10];
     let mut bare = Vec::new();

@@ -251,6 +251,11 @@ impl TrialCgroups {
         Ok(())
     }
 
+    /// Where they are.
+    pub(crate) fn dirs(&self) -> &[PathBuf] {
+        &self.dirs
+    }
+
     /// Whether there is any.
     pub(crate) fn is_empty(&self) -> bool {
         self.dirs.is_empty()

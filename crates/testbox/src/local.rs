@@ -190,8 +190,6 @@ impl LocalTestbox {
         notes: &mut Vec<String>,
     ) -> Result<Measured, TestboxError> {
         let options = self.options.clone();
-        let (watchers, lost) = monitors::available(&trial.work.monitors, &options.root)?;
-        notes.extend(lost);
         let limits = limits_of(&options.root, trial)?;
         let files: Vec<String> = limits.iter().map(|(file, _)| file.clone()).collect();
         let cgroups = self.enter(run, &files, notes)?;
@@ -220,6 +218,12 @@ impl LocalTestbox {
                 return Ok(Measured::nothing(outcome));
             }
         };
+        let watched = monitors::Watched {
+            root: &options.root,
+            cgroups: cgroups.dirs(),
+        };
+        let (watchers, lost) = monitors::available(&trial.work.monitors, watched)?;
+        notes.extend(lost);
         let oom_before = oom_kills(&options.root);
         let watch = match watchers.is_empty() {
             true => None,

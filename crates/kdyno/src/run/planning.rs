@@ -12,7 +12,7 @@ use kdyno_job::plan::{Looks, Plan, PlanOptions, PlannedCase, draw};
 use kdyno_job::resolve::{ResolveError, resolve};
 use kdyno_job::value::cpus;
 use kdyno_model::{BoxFacts, PlanId, Work};
-use kdyno_testbox::monitors::DEFAULT_MONITORS;
+use kdyno_testbox::monitors::{DEFAULT_MONITORS, Watched};
 use kdyno_testbox::needs::unmet;
 use kdyno_testbox::root::SysRoot;
 use std::fs::File;
@@ -178,7 +178,11 @@ fn check_names(args: &RunArgs) -> Result<(), UsageError> {
 
 /// Monitors that nobody knows are found before anything is planned.
 fn check_monitors(work: &Work, job: &str) -> anyhow::Result<()> {
-    kdyno_testbox::monitors::available(&work.monitors, &SysRoot::real())
+    let watched = Watched {
+        root: &SysRoot::real(),
+        cgroups: &[],
+    };
+    kdyno_testbox::monitors::available(&work.monitors, watched)
         .map(drop)
         .with_context(|| format!("{job}: monitors"))
 }

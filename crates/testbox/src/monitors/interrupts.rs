@@ -1,13 +1,20 @@
 //! `/proc/interrupts`: interrupts by source, summed over CPUs.
 //!
-//! Which CPU was hit is not kept: it would make as many columns as the machine has CPUs for each
-//! source. A numbered line is named after its device, as numbers differ from boot to boot.
+//! Which CPU was hit is kept only when each is asked for: it makes as many columns as the machine has
+//! CPUs for each source. A numbered line is named after its device, as numbers differ from boot to boot.
 
+use super::per_cpu::{self, cpu_names};
 use super::scan::Scan;
 use super::source::Source;
 use super::table::{Line, Spec, Table};
 
-pub(super) struct Interrupts;
+pub(super) struct Interrupts {
+    /// A column for each CPU.
+    pub each: bool,
+}
+
+/// Between a device and the header that names the CPUs of its counts.
+const HEADER_BEHIND: &[u8] = b"\n";
 
 /// Enough to tell devices apart, short enough for a table.
 const MAX_NAME: usize = 48;
@@ -20,34 +27,45 @@ impl Source for Interrupts {
     fn parse(&self, _file: usize, text: &[u8], table: &mut Table) {
         let mut scan = Scan::new(text);
         let header = scan.line();
-        let cpus = header
-            .split(|&b| b == b' ')
-            .filter(|w| !w.is_empty())
-            .count();
+        let cpus = per_cpu::cpus(header);
         while !scan.is_empty() {
             let label = scan.until(b':');
-            let mut sum = scan.number();
-            for _ in 1..cpus {
-                let Some(count) = scan.number() else { break };
-                sum = sum.map(|sum| sum.saturating_add(count));
-            }
+            let counts: Vec<u64> = match self.each {
+                true => (0..cpus).map_while(|_| scan.number()).collect(),
+                false => per_cpu::sum(&mut scan, cpus).into_iter().collect(),
+            };
             let device = scan.line();
-            if let (Some(label), Some(sum)) = (label, sum)
-                && let Some(mut cells) = table.cells(label, device, 1)
+            let Some(label) = label.filter(|_| !counts.is_empty()) else {
+                continue;
+            };
+            let detail = match self.each {
+                true => &[device, HEADER_BEHIND, header].concat(),
+                false => device,
+            };
+            if let Some(mut cells) = table.cells(label, detail, counts.len())
+                && cells.len() == counts.len()
             {
-                cells.push(Some(sum));
+                counts.into_iter().for_each(|count| cells.push(Some(count)));
             }
         }
     }
 
     fn describe(&self, line: &Line, _active: bool) -> Vec<Spec> {
         let label = String::from_utf8_lossy(&line.key);
+        let end = line.detail.iter().position(|b| *b == HEADER_BEHIND[0]);
+        let (device, header) = line.detail.split_at(end.unwrap_or(line.detail.len()));
         let name = if label.bytes().all(|b| b.is_ascii_digit()) {
-            device_name(&String::from_utf8_lossy(&line.detail)).unwrap_or(format!("irq{label}"))
+            device_name(&String::from_utf8_lossy(device)).unwrap_or(format!("irq{label}"))
         } else {
             metric_part(&label)
         };
-        vec![Spec::counter(name, "")]
+        // ERR and MIS have one count for all CPUs.
+        let cpus: Vec<String> = cpu_names(header.get(1..).unwrap_or_default()).collect();
+        if cpus.len() != line.width() {
+            return vec![Spec::counter(name, "")];
+        }
+        let of_cpu = |cpu: &String| Spec::counter(format!("{name}.{cpu}"), "");
+        cpus.iter().map(of_cpu).collect()
     }
 }
 

@@ -34,6 +34,21 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// The next word on this line, blanks in front skipped.
+    pub(super) fn word(&mut self) -> Option<&'a [u8]> {
+        self.skip_blanks();
+        let ends = |b: &u8| *b == b' ' || *b == b'\n';
+        let length = self.rest.iter().position(ends).unwrap_or(self.rest.len());
+        let (word, tail) = self.rest.split_at_checked(length)?;
+        self.rest = tail;
+        (!word.is_empty()).then_some(word)
+    }
+
+    /// What is left.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// The next number; `None` when there is none or it has more than 19 digits, which is how the
     /// kernel prints a negative count and no datum.
     pub(super) fn number(&mut self) -> Option<u64> {
@@ -93,6 +108,18 @@ mod tests {
         assert_eq!(scan.line(), b"x");
         assert_eq!(scan.number(), None);
         assert!(scan.is_empty());
+    }
+
+    #[test]
+    fn words() {
+        let mut scan = Scan::new(b"  Node 0,\nzone");
+        assert_eq!(scan.word(), Some(&b"Node"[..]));
+        assert_eq!(scan.word(), Some(&b"0,"[..]));
+        assert_eq!(scan.word(), None, "the line is over");
+        assert_eq!(scan.rest(), b"\nzone");
+        scan.line();
+        assert_eq!(scan.word(), Some(&b"zone"[..]));
+        assert_eq!(scan.word(), None);
     }
 
     #[test]

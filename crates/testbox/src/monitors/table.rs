@@ -24,6 +24,13 @@ pub(super) struct Line {
     width: usize,
 }
 
+impl Line {
+    /// How many columns it has.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+}
+
 /// What a column is.
 pub(super) struct Spec {
     /// Its metric name without the monitor's.
@@ -69,6 +76,42 @@ impl Cells<'_> {
             *cell = value;
         }
     }
+
+    /// Leaves the next cell as it is.
+    pub(super) fn skip(&mut self) {
+        self.0.next();
+    }
+
+    /// Adds to the next cell, which other lines or files of the same key fill as well.
+    pub(super) fn add(&mut self, value: Option<u64>) {
+        self.merge(value, |sum, value| {
+            sum.saturating_add(value).min(ABSENT - 1)
+        });
+    }
+
+    /// Keeps the smallest value in the next cell.
+    pub(super) fn lower(&mut self, value: Option<u64>) {
+        self.merge(value, u64::min);
+    }
+
+    /// Keeps the largest value in the next cell.
+    pub(super) fn raise(&mut self, value: Option<u64>) {
+        self.merge(value, u64::max);
+    }
+
+    fn merge(&mut self, value: Option<u64>, with: impl Fn(u64, u64) -> u64) {
+        if let (Some(cell), Some(value)) = (self.0.next(), value) {
+            *cell = match *cell {
+                ABSENT => value,
+                old => with(old, value),
+            };
+        }
+    }
+
+    /// How many cells are left: as many as the line was learned with, before the first is filled.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// Rows of raw numbers, and the lines that their columns belong to.
@@ -95,8 +138,11 @@ impl Table {
     /// with `detail` and `width` columns. `None` when no row is open or there are too many lines.
     pub(super) fn cells(&mut self, key: &[u8], detail: &[u8], width: usize) -> Option<Cells<'_>> {
         let row = *self.row_starts.last()?;
-        let index = match self.lines.get(self.next) {
-            Some(line) if *line.key == *key => self.next,
+        // The line of before comes again where several CPUs are put together.
+        let before = self.next.saturating_sub(1);
+        let index = match (self.lines.get(self.next), self.lines.get(before)) {
+            (Some(line), _) if *line.key == *key => self.next,
+            (_, Some(line)) if *line.key == *key => before,
             _ => self.find_or_learn(key, detail, width)?,
         };
         self.next = index + 1;
@@ -228,6 +274,32 @@ mod tests {
         assert_eq!(values(&set, "m.b"), [Some(2.0), Some(4.0), Some(8.0)]);
         assert_eq!(values(&set, "m.c"), [Some(3.0), Some(5.0), Some(6.0)]);
         assert_eq!(values(&set, "m.n"), [None, None, Some(1.0)]);
+    }
+
+    #[test]
+    fn a_key_that_comes_again_has_the_same_cells() {
+        let mut table = Table::default();
+        table.begin(0);
+        for value in [4, 9, 2] {
+            let mut cells = table.cells(b"all", b"", 4).unwrap();
+            assert_eq!(cells.len(), 4);
+            cells.add(Some(value));
+            cells.lower(Some(value));
+            cells.raise(Some(value));
+            cells.skip();
+            assert_eq!(cells.len(), 0);
+        }
+        table.cells(b"all", b"", 4).unwrap().add(None);
+        table.cells(b"all", b"", 4).unwrap().add(Some(u64::MAX - 1));
+        let set = table.into_series("m", |_, _| {
+            ["sum", "low", "high", "none"]
+                .map(|name| Spec::gauge(name, ""))
+                .into()
+        });
+        assert_eq!(values(&set, "m.sum"), [Some((u64::MAX - 1) as f64)]);
+        assert_eq!(values(&set, "m.low"), [Some(2.0)]);
+        assert_eq!(values(&set, "m.high"), [Some(9.0)]);
+        assert_eq!(set.columns.len(), 3, "what was never filled is no column");
     }
 
     #[test]

@@ -11,8 +11,13 @@ fn put(dir: &Path, path: &str, text: impl AsRef<[u8]>) {
     fs::write(path, text).unwrap();
 }
 
+/// Without a cgroup.
+fn watched(root: &SysRoot) -> Watched<'_> {
+    Watched { root, cgroups: &[] }
+}
+
 fn one(name: &str, dir: &Path) -> Box<dyn Monitor> {
-    let (mut monitors, notes) = available(&[name.to_owned()], &SysRoot::at(dir)).unwrap();
+    let (mut monitors, notes) = available(&[name.to_owned()], watched(&SysRoot::at(dir))).unwrap();
     assert_eq!(notes, Vec::<String>::new());
     monitors.pop().unwrap()
 }
@@ -210,8 +215,8 @@ fn interrupts_are_summed_and_named_after_devices() {
 fn pressure_has_totals_and_means() {
     let dir = tempfile::tempdir().unwrap();
     let text = "some avg10=12.34 avg60=0.02 avg300=0.08 total=999\nfull avg10=0.00 avg60=0.02 avg300=0.07 total=5\n";
-    for file in files("psi").unwrap() {
-        put(dir.path(), file, text);
+    for resource in ["cpu", "memory", "io"] {
+        put(dir.path(), &format!("/proc/pressure/{resource}"), text);
     }
     let mut monitor = one("psi", dir.path());
     monitor.sample(0).unwrap();
@@ -241,11 +246,14 @@ fn names_unknown_absent_and_doubled() {
     let root = SysRoot::at(dir.path());
     let names = |list: &[&str]| list.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
 
-    let error = available(&names(&["vmstaat"]), &root).err().unwrap();
+    let error = available(&names(&["vmstaat"]), watched(&root))
+        .err()
+        .unwrap();
     assert!(error.message.contains("`vmstaat`"), "{error}");
     assert!(error.hint.unwrap().contains("there are: proc-vmstat"));
 
-    let (monitors, notes) = available(&names(&["psi", "vmstat", "proc-vmstat"]), &root).unwrap();
+    let (monitors, notes) =
+        available(&names(&["psi", "vmstat", "proc-vmstat"]), watched(&root)).unwrap();
     assert_eq!(
         monitors.iter().map(|m| m.name()).collect::<Vec<_>>(),
         ["proc-vmstat"]
@@ -261,10 +269,11 @@ fn names_unknown_absent_and_doubled() {
 fn garbage_is_an_error_or_a_gap_but_no_panic() {
     let mut seed = 1u64;
     let alphabet = b"cpu0 \n:=.19some\xff\0avgintr-,";
-    for name in DEFAULT_MONITORS {
-        let dir = tempfile::tempdir().unwrap();
-        let paths = files(name).unwrap();
+    for name in ALL_MONITORS.iter().filter(|name| **name != "cgroup") {
+        let dir = machine();
+        let paths: Vec<&str> = FILES.iter().map(|(path, _)| *path).collect();
         paths.iter().for_each(|path| put(dir.path(), path, ""));
+        // Names of states and sensors are read when a monitor is opened.
         let mut monitor = one(name, dir.path());
         assert!(
             monitor.sample(0).is_err(),
@@ -282,9 +291,8 @@ fn garbage_is_an_error_or_a_gap_but_no_panic() {
             drop(monitor.sample(t_ns));
         }
         let set = monitor.finish();
-        assert_eq!(set.t_ns.len(), 200);
         for column in &set.columns {
-            assert_eq!(column.values.len(), 200);
+            assert_eq!(column.values.len(), set.t_ns.len());
             assert!(column.values.iter().flatten().all(|v| v.is_finite()));
         }
     }
@@ -384,8 +392,7 @@ fn the_thread_refuses_absurd_periods_and_ends_when_dropped() {
 
 #[test]
 fn the_real_proc() {
-    let names: Vec<String> = DEFAULT_MONITORS.iter().map(|n| (*n).to_owned()).collect();
-    let (mut monitors, notes) = available(&names, &SysRoot::real()).unwrap();
+    let (mut monitors, notes) = available(&["all".to_owned()], watched(&SysRoot::real())).unwrap();
     for note in notes {
         eprintln!("skipped: {note}");
     }
@@ -409,7 +416,8 @@ fn the_real_proc() {
         );
     }
     for column in all {
-        assert_eq!(column.values.len(), 5);
+        let seldom = column.metric.as_str().starts_with("slabinfo.");
+        assert_eq!(column.values.len(), if seldom { 3 } else { 5 });
         // The kernel does not promise that idle and iowait never go back.
         let steady = !column.metric.as_str().ends_with("idle")
             && !column.metric.as_str().ends_with("iowait");
@@ -417,4 +425,335 @@ fn the_real_proc() {
             assert!(column.values.is_sorted(), "{column:?}");
         }
     }
+}
+
+/// A small machine: each file that some monitor reads.
+const FILES: [(&str, &str); 24] = [
+    ("/proc/vmstat", "pgfault 1\n"),
+    ("/proc/meminfo", "MemTotal: 4 kB\n"),
+    ("/proc/stat", "cpu 1 2 3 4\n"),
+    ("/proc/diskstats", " 254 0 vda 10 0 4 1 2 0 8 1 3 2 2\n"),
+    ("/proc/interrupts", "  CPU0 CPU1\nLOC: 1 2\n"),
+    (
+        "/proc/softirqs",
+        "          CPU0       CPU2\n  TIMER:   5   7\n  RCU:     1   0\n",
+    ),
+    ("/proc/pressure/cpu", "some avg10=0.00 total=1\n"),
+    ("/proc/pressure/memory", "some avg10=0.00 total=1\n"),
+    ("/proc/pressure/io", "some avg10=0.00 total=1\n"),
+    (
+        "/proc/schedstat",
+        "version 17\ntimestamp 9\ncpu0 1 2 3 4 5 6 1000000 2000000 9\ndomain0 3 0 0\ncpu1 0 0 0 0 0 0 3000000 500000 1\n",
+    ),
+    (
+        "/proc/buddyinfo",
+        "Node 0, zone      DMA      0      3\nNode 1, zone   Normal   1313    134    556\n",
+    ),
+    (
+        "/proc/zoneinfo",
+        "Node 0, zone      DMA\n  per-node stats\n      nr_free_pages 9\n  pages free     3840\n        boost    0\n        min      21\n        low      26\n        high     31\n        spanned  4095\n        managed  3840\nNode 0, zone   Normal\n  pages free     7\n        min      1\n        low      2\n        high     3\n        managed  4\n",
+    ),
+    (
+        "/proc/slabinfo",
+        "slabinfo - version: 2.1\n# name            <active_objs> <num_objs> <objsize>\ndentry  900 1000 192 21 1 : tunables 0\nidle 0 0 64 1 1\n",
+    ),
+    (
+        "/sys/devices/system/node/node0/numastat",
+        "numa_hit 5\nnuma_miss 1\n",
+    ),
+    (
+        "/sys/devices/system/node/node1/numastat",
+        "numa_hit 6\nnuma_miss 0\n",
+    ),
+    (
+        "/sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq",
+        "1000000\n",
+    ),
+    (
+        "/sys/devices/system/cpu/cpufreq/policy1/scaling_cur_freq",
+        "3000000\n",
+    ),
+    ("/sys/devices/system/cpu/cpu0/cpuidle/state0/time", "1000\n"),
+    ("/sys/devices/system/cpu/cpu0/cpuidle/state0/usage", "4\n"),
+    ("/sys/devices/system/cpu/cpu1/cpuidle/state0/time", "3000\n"),
+    ("/sys/devices/system/cpu/cpu1/cpuidle/state0/usage", "6\n"),
+    ("/sys/class/thermal/thermal_zone0/temp", "41000\n"),
+    ("/sys/class/thermal/thermal_zone1/temp", "57500\n"),
+    ("/sys/class/thermal/thermal_zone2/temp", "30000\n"),
+];
+
+fn machine() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, text) in FILES {
+        put(dir.path(), path, text);
+    }
+    for cpu in 0..2 {
+        let name = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state0/name");
+        put(dir.path(), &name, "C1 ACPI\n");
+    }
+    for (zone, kind) in ["x86_pkg_temp", "x86_pkg_temp", "acpitz"]
+        .iter()
+        .enumerate()
+    {
+        put(
+            dir.path(),
+            &format!("/sys/class/thermal/thermal_zone{zone}/type"),
+            kind,
+        );
+    }
+    dir
+}
+
+/// One sample of that machine.
+fn of_machine(name: &str) -> SeriesSet {
+    let dir = machine();
+    let mut monitor = one(name, dir.path());
+    monitor.sample(0).unwrap();
+    monitor.finish()
+}
+
+#[test]
+fn deferred_work_is_summed_over_cpus_unless_each_is_asked_for() {
+    let set = of_machine("softirqs");
+    check(&set, "softirqs.TIMER", "", Counter, &[Some(12.0)]);
+    assert_eq!(set.columns.len(), 2);
+    let set = of_machine("softirqs:each");
+    check(&set, "softirqs.TIMER.cpu0", "", Counter, &[Some(5.0)]);
+    check(&set, "softirqs.TIMER.cpu2", "", Counter, &[Some(7.0)]);
+    check(&set, "softirqs.RCU.cpu2", "", Counter, &[Some(0.0)]);
+    assert_eq!(set.columns.len(), 4);
+}
+
+#[test]
+fn interrupts_of_each_cpu_and_those_that_have_none() {
+    let text = "      CPU0       CPU3\n 24:   1   2  IO-APIC   5-edge      ttyS0\nLOC: 3 4 Local timer interrupts\nERR:  6\n";
+    let other = "      CPU0\n 24:   9  IO-APIC   5-edge      ttyS0\nLOC: 9 Local timer interrupts\nERR:  7\n";
+    let set = sampled("interrupts:each", "/proc/interrupts", &[text, other]);
+    check(
+        &set,
+        "interrupts.ttyS0.cpu3",
+        "",
+        Counter,
+        &[Some(2.0), None],
+    );
+    check(&set, "interrupts.LOC.cpu0", "", Counter, &[Some(3.0), None]);
+    check(&set, "interrupts.ERR", "", Counter, &[Some(6.0), Some(7.0)]);
+    assert_eq!(set.columns.len(), 5);
+}
+
+#[test]
+fn run_and_wait_times_are_summed_over_cpus() {
+    let set = of_machine("schedstat");
+    check(&set, "schedstat.run_time", "ms", Counter, &[Some(4.0)]);
+    check(&set, "schedstat.wait_time", "ms", Counter, &[Some(2.5)]);
+    check(&set, "schedstat.timeslices", "", Counter, &[Some(10.0)]);
+    let set = of_machine("schedstat:each");
+    check(&set, "schedstat.cpu1.run_time", "ms", Counter, &[Some(3.0)]);
+    assert_eq!(set.columns.len(), 6);
+}
+
+#[test]
+fn zones_have_free_blocks_and_marks() {
+    let set = of_machine("buddyinfo");
+    check(&set, "buddyinfo.node0.DMA.order1", "", Gauge, &[Some(3.0)]);
+    check(
+        &set,
+        "buddyinfo.node1.Normal.order2",
+        "",
+        Gauge,
+        &[Some(556.0)],
+    );
+    assert_eq!(set.columns.len(), 5, "{:?}", names(&set));
+    let set = of_machine("zoneinfo");
+    check(
+        &set,
+        "zoneinfo.node0.DMA.free",
+        "pages",
+        Gauge,
+        &[Some(3840.0)],
+    );
+    check(
+        &set,
+        "zoneinfo.node0.DMA.low",
+        "pages",
+        Gauge,
+        &[Some(26.0)],
+    );
+    check(
+        &set,
+        "zoneinfo.node0.Normal.managed",
+        "pages",
+        Gauge,
+        &[Some(4.0)],
+    );
+    assert_eq!(set.columns.len(), 10);
+}
+
+#[test]
+fn slabs_are_read_seldom() {
+    let dir = machine();
+    let mut monitor = one("slabinfo", dir.path());
+    for t_ns in 0..25 {
+        monitor.sample(t_ns).unwrap();
+    }
+    let set = monitor.finish();
+    assert_eq!(set.t_ns, [0, 1, 2, 10, 20]);
+    let column = column(&set, "slabinfo.dentry.size");
+    assert_eq!(column.values, [Some(187.5); 5]);
+    assert_eq!((column.unit.as_str(), column.kind), ("kB", Gauge));
+    assert_eq!(set.columns.len(), 2, "what is never used is no column");
+}
+
+#[test]
+fn what_sys_has_of_nodes_cpus_and_sensors() {
+    let set = of_machine("numa");
+    check(&set, "numa.node1.numa_hit", "pages", Counter, &[Some(6.0)]);
+    assert_eq!(set.columns.len(), 4);
+    let set = of_machine("cpufreq");
+    check(&set, "cpufreq.mean", "MHz", Gauge, &[Some(2000.0)]);
+    check(&set, "cpufreq.min", "MHz", Gauge, &[Some(1000.0)]);
+    check(&set, "cpufreq.max", "MHz", Gauge, &[Some(3000.0)]);
+    let set = of_machine("cpufreq:each");
+    check(&set, "cpufreq.policy1", "MHz", Gauge, &[Some(3000.0)]);
+    assert_eq!(set.columns.len(), 2);
+    let set = of_machine("cpuidle");
+    check(&set, "cpuidle.C1_ACPI.time", "ms", Counter, &[Some(4.0)]);
+    check(&set, "cpuidle.C1_ACPI.usage", "", Counter, &[Some(10.0)]);
+    let set = of_machine("thermal");
+    check(&set, "thermal.x86_pkg_temp", "C", Gauge, &[Some(57.5)]);
+    check(&set, "thermal.acpitz", "C", Gauge, &[Some(30.0)]);
+    assert_eq!(set.columns.len(), 2);
+}
+
+#[test]
+fn the_trials_own_cgroup() {
+    let dir = tempfile::tempdir().unwrap();
+    for (file, text) in [
+        ("v2/memory.current", "8192\n"),
+        (
+            "v2/memory.stat",
+            "anon 4096\nfile 0\npgfault 12\nworkingset_refault_anon 3\n",
+        ),
+        (
+            "v2/cpu.stat",
+            "usage_usec 900\nuser_usec 600\nnr_throttled 2\n",
+        ),
+        (
+            "v2/io.stat",
+            "254:0 rbytes=512 wbytes=4096 rios=1 wios=2\n7:0 rbytes=512 wbytes=0 rios=1 wios=0\n",
+        ),
+        (
+            "v2/memory.pressure",
+            "some avg10=0.00 avg60=0.00 avg300=0.00 total=77\nfull avg10=0.00 total=5\n",
+        ),
+        ("v1/memory.usage_in_bytes", "1\n"),
+        ("v1/memory.stat", "cache 9\n"),
+    ] {
+        put(dir.path(), file, text);
+    }
+    let dirs = ["v2", "v1"].map(|name| dir.path().join(name));
+    let watched = Watched {
+        root: &SysRoot::real(),
+        cgroups: &dirs,
+    };
+    let (mut monitors, notes) = available(&["cgroup".to_owned()], watched).unwrap();
+    assert!(notes.is_empty(), "{notes:?}");
+    monitors[0].sample(0).unwrap();
+    let set = monitors.remove(0).finish();
+    check(&set, "cgroup.memory.current", "B", Gauge, &[Some(8192.0)]);
+    check(&set, "cgroup.memory.anon", "B", Gauge, &[Some(4096.0)]);
+    check(&set, "cgroup.memory.pgfault", "", Counter, &[Some(12.0)]);
+    check(
+        &set,
+        "cgroup.memory.workingset_refault_anon",
+        "",
+        Counter,
+        &[Some(3.0)],
+    );
+    check(&set, "cgroup.cpu.usage_usec", "us", Counter, &[Some(900.0)]);
+    check(&set, "cgroup.cpu.nr_throttled", "", Counter, &[Some(2.0)]);
+    check(&set, "cgroup.io.rbytes", "B", Counter, &[Some(1024.0)]);
+    check(&set, "cgroup.io.wios", "", Counter, &[Some(2.0)]);
+    check(
+        &set,
+        "cgroup.memory.some.total",
+        "us",
+        Counter,
+        &[Some(77.0)],
+    );
+    let none = Watched {
+        root: &SysRoot::real(),
+        cgroups: &[],
+    };
+    let (monitors, notes) = available(&["cgroup".to_owned()], none).unwrap();
+    assert!(monitors.is_empty() && notes.len() == 1, "{notes:?}");
+}
+
+/// The number of metrics does not grow with the machine.
+#[test]
+fn a_machine_of_256_cpus_has_no_more_metrics() {
+    let dir = machine();
+    let header: String = (0..256).map(|cpu| format!("  CPU{cpu}")).collect();
+    let counts = "  1".repeat(256);
+    put(
+        dir.path(),
+        "/proc/softirqs",
+        format!("{header}\n TIMER:{counts}\n RCU:{counts}\n"),
+    );
+    put(
+        dir.path(),
+        "/proc/interrupts",
+        format!("{header}\nLOC:{counts} Local\n"),
+    );
+    for cpu in 0..256 {
+        let base = "/sys/devices/system/cpu";
+        for (file, text) in [("time", "5\n"), ("usage", "1\n"), ("name", "C1 ACPI\n")] {
+            put(
+                dir.path(),
+                &format!("{base}/cpu{cpu}/cpuidle/state0/{file}"),
+                text,
+            );
+        }
+        put(
+            dir.path(),
+            &format!("{base}/cpufreq/policy{cpu}/scaling_cur_freq"),
+            "2000000\n",
+        );
+    }
+    for name in ALL_MONITORS.iter().filter(|name| **name != "cgroup") {
+        let mut monitor = one(name, dir.path());
+        monitor.sample(0).unwrap();
+        let large = monitor.finish();
+        assert_eq!(
+            large.columns.len(),
+            of_machine(name).columns.len(),
+            "{name}"
+        );
+    }
+    let mut monitor = one("cpufreq", dir.path());
+    monitor.sample(0).unwrap();
+    check(
+        &monitor.finish(),
+        "cpufreq.mean",
+        "MHz",
+        Gauge,
+        &[Some(2000.0)],
+    );
+}
+
+#[test]
+fn all_and_each_are_words_of_their_own() {
+    let dir = machine();
+    let root = SysRoot::at(dir.path());
+    let (monitors, notes) =
+        available(&["all".to_owned(), "meminfo".to_owned()], watched(&root)).unwrap();
+    assert_eq!(monitors.len() + notes.len(), ALL_MONITORS.len());
+    assert_eq!(notes.len(), 1, "only the cgroup: {notes:?}");
+    let both = ["softirqs", "softirqs:each"].map(str::to_owned);
+    let (monitors, _) = available(&both, watched(&root)).unwrap();
+    assert_eq!(monitors.len(), 1);
+    let error = available(&["meminfo:each".to_owned()], watched(&root))
+        .err()
+        .unwrap();
+    assert!(error.message.contains("meminfo:each"), "{error}");
 }
