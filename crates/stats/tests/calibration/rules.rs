@@ -16,7 +16,7 @@ pub const CV: f64 = 0.02;
 /// Nominal level.
 pub const ALPHA: f64 = 0.05;
 /// Earlier plans that history rests on, and their blocks.
-const EARLIER: usize = 6;
+pub const EARLIER: usize = 6;
 const EARLIER_BLOCKS: usize = 5;
 
 /// In which order the runs of two variants are made.
@@ -79,11 +79,11 @@ impl Session {
 
 /// What earlier plans of one metric say, as the product remembers it when there are no others.
 pub fn history(dice: &mut Dice, noise: Noise) -> Option<Known> {
-    prior_of_sets(&earlier_plans(dice, noise, 0.0), None).map(Known::History)
+    prior_of_sets(&earlier_plans(dice, noise, &[1.0; EARLIER]), None).map(Known::History)
 }
 
-/// How much wider or narrower the noise of a metric is in a plan than in others, where `moves` is
-/// the standard deviation of the logarithm of its variance.
+/// How much wider or narrower noise is in a plan than in others, where `moves` is the standard
+/// deviation of the logarithm of its variance.
 pub fn width(dice: &mut Dice, moves: f64) -> f64 {
     if moves > 0.0 {
         (0.5 * moves * dice.normal()).exp()
@@ -92,12 +92,14 @@ pub fn width(dice: &mut Dice, moves: f64) -> f64 {
     }
 }
 
-/// Variances of differences in earlier plans of one metric, with their degrees of freedom.
-pub fn earlier_plans(dice: &mut Dice, noise: Noise, moves: f64) -> Vec<(f64, f64)> {
-    (0..EARLIER)
-        .filter_map(|_| {
-            let (wide, order) = (width(dice, moves), Order::Blocks);
-            let plan = Session::draw_wide(dice, noise, order, EARLIER_BLOCKS, 0.0, wide);
+/// Variances of differences in earlier plans of one metric, with their degrees of freedom; one
+/// plan for each width of its noise.
+pub fn earlier_plans(dice: &mut Dice, noise: Noise, widths: &[f64]) -> Vec<(f64, f64)> {
+    widths
+        .iter()
+        .filter_map(|wide| {
+            let order = Order::Blocks;
+            let plan = Session::draw_wide(dice, noise, order, EARLIER_BLOCKS, 0.0, *wide);
             let (a, b) = (ttest::logs(&plan.a)?, ttest::logs(&plan.b)?);
             let blocks: Vec<Vec<f64>> = a.iter().zip(&b).map(|(a, b)| vec![*a, *b]).collect();
             let (variance, df) = residual_of_blocks(&blocks)?;

@@ -6,8 +6,8 @@
 
 use super::noise::{Dice, Noise};
 use super::rules::{
-    ALPHA, CV, Caches, Compared, Order, RULE, Session, earlier_plans, history, kdyno_claims,
-    welch_logs_p, width,
+    ALPHA, CV, Caches, Compared, EARLIER, Order, RULE, Session, earlier_plans, history,
+    kdyno_claims, welch_logs_p, width,
 };
 use kdyno_stats::adjust::{Method, adjust};
 use kdyno_stats::agreement::Agreement;
@@ -68,6 +68,8 @@ pub enum World {
     Moving,
     /// The same with 0.8.
     MovingMuch,
+    /// The same with 0.5, but all metrics alike.
+    MovingTogether,
     /// Every twentieth metric moves with 2, the others stay.
     FewMovingWildly,
     /// Heavy tails, the same in every plan.
@@ -88,12 +90,29 @@ impl World {
             Self::Moving => 0.5,
             Self::MovingMuch => 0.8,
             Self::FewMovingWildly if metric % 20 == 0 => 2.0,
-            Self::Steady | Self::FewMovingWildly | Self::Tails => 0.0,
+            Self::Steady | Self::MovingTogether | Self::FewMovingWildly | Self::Tails => 0.0,
         }
+    }
+
+    /// The same of what all metrics share.
+    fn moves_together(self) -> f64 {
+        if self == Self::MovingTogether {
+            0.5
+        } else {
+            0.0
+        }
+    }
+
+    /// How wide the noise of each metric is in one plan.
+    fn widths(self, dice: &mut Dice) -> Vec<f64> {
+        let together = width(dice, self.moves_together());
+        (0..METRICS)
+            .map(|metric| together * width(dice, self.moves(metric)))
+            .collect()
     }
 }
 
-pub const FAMILIES: [Family; 11] = [
+pub const FAMILIES: [Family; 12] = [
     Family::BhWelch,
     Family::BhMannWhitney,
     Family::Lkp,
@@ -103,6 +122,7 @@ pub const FAMILIES: [Family; 11] = [
     Family::KdynoHistory(World::Steady),
     Family::KdynoHistory(World::Moving),
     Family::KdynoHistory(World::MovingMuch),
+    Family::KdynoHistory(World::MovingTogether),
     Family::KdynoHistory(World::FewMovingWildly),
     Family::KdynoHistory(World::Tails),
 ];
@@ -119,6 +139,7 @@ impl Family {
             Self::KdynoHistory(World::Steady) => "kdyno, six plans",
             Self::KdynoHistory(World::Moving) => "  moving by 0.5",
             Self::KdynoHistory(World::MovingMuch) => "  moving by 0.8",
+            Self::KdynoHistory(World::MovingTogether) => "  together by 0.5",
             Self::KdynoHistory(World::FewMovingWildly) => "  one in 20 by 2",
             Self::KdynoHistory(World::Tails) => "  t3",
         }
@@ -180,8 +201,12 @@ impl Family {
 
 /// What earlier plans say of each metric, as the product learns it from all of them.
 fn learnt(dice: &mut Dice, world: World) -> Vec<Option<Known>> {
+    let widths = [(); EARLIER].map(|()| world.widths(dice));
     let metrics: Vec<Vec<(f64, f64)>> = (0..METRICS)
-        .map(|metric| earlier_plans(dice, world.noise(), world.moves(metric)))
+        .map(|metric| {
+            let widths = widths.each_ref().map(|of_plan| of_plan[metric]);
+            earlier_plans(dice, world.noise(), &widths)
+        })
         .collect();
     let of_case = Agreement::of(metrics.iter().map(Vec::as_slice));
     let known =
@@ -199,17 +224,18 @@ pub fn family(rule: Family, n: usize, trials: usize, seed: u64) -> (f64, f64) {
     let (mut dice, mut past) = (Dice::new(seed), Dice::new(!seed));
     let (mut found, mut wrong) = (0, 0);
     for _ in 0..trials {
-        let known = rule.known(&mut past).into_iter().enumerate();
+        let world = rule.world();
+        let known = rule.known(&mut past).into_iter();
+        let known = known.zip(world.widths(&mut past)).enumerate();
         let metrics: Vec<(Session, Option<Known>)> = known
-            .map(|(metric, known)| {
+            .map(|(metric, (known, wide))| {
                 // Three standard deviations of the logarithms.
                 let change = if metric < CHANGED {
                     (3.0 * CV).exp_m1()
                 } else {
                     0.0
                 };
-                let (world, order) = (rule.world(), Order::Blocks);
-                let wide = width(&mut past, world.moves(metric));
+                let order = Order::Blocks;
                 let session = Session::draw_wide(&mut dice, world.noise(), order, n, change, wide);
                 (session, known)
             })
