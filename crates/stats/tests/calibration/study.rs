@@ -89,7 +89,7 @@ impl World {
         match self {
             Self::Moving => 0.5,
             Self::MovingMuch => 0.8,
-            Self::FewMovingWildly if metric % 20 == 0 => 2.0,
+            Self::FewMovingWildly if metric.is_multiple_of(20) => 2.0,
             Self::Steady | Self::MovingTogether | Self::FewMovingWildly | Self::Tails => 0.0,
         }
     }
