@@ -57,6 +57,8 @@ pub enum Family {
     KdynoTwenty,
     /// Moderated by what six earlier plans of the metrics say, as the product learns it.
     KdynoHistory(World),
+    /// The same where each metric is remembered by itself, as the product does with few metrics.
+    KdynoLoneHistory(World),
 }
 
 /// How noise behaves where a history is learnt.
@@ -112,7 +114,7 @@ impl World {
     }
 }
 
-pub const FAMILIES: [Family; 12] = [
+pub const FAMILIES: [Family; 14] = [
     Family::BhWelch,
     Family::BhMannWhitney,
     Family::Lkp,
@@ -120,7 +122,9 @@ pub const FAMILIES: [Family; 12] = [
     Family::KdynoTwentySides,
     Family::KdynoTwenty,
     Family::KdynoHistory(World::Steady),
+    Family::KdynoLoneHistory(World::Steady),
     Family::KdynoHistory(World::Moving),
+    Family::KdynoLoneHistory(World::Moving),
     Family::KdynoHistory(World::MovingMuch),
     Family::KdynoHistory(World::MovingTogether),
     Family::KdynoHistory(World::FewMovingWildly),
@@ -142,13 +146,14 @@ impl Family {
             Self::KdynoHistory(World::MovingTogether) => "  together by 0.5",
             Self::KdynoHistory(World::FewMovingWildly) => "  one in 20 by 2",
             Self::KdynoHistory(World::Tails) => "  t3",
+            Self::KdynoLoneHistory(_) => "    each metric alone",
         }
     }
 
     /// How noise behaves where the rule is tried.
     fn world(self) -> World {
         match self {
-            Self::KdynoHistory(world) => world,
+            Self::KdynoHistory(world) | Self::KdynoLoneHistory(world) => world,
             _ => World::Steady,
         }
     }
@@ -158,7 +163,10 @@ impl Family {
         let of_differences = match self {
             Self::KdynoTwentySides => 1.0,
             Self::KdynoTwenty => 2.0,
-            Self::KdynoHistory(world) => return learnt(dice, world),
+            Self::KdynoHistory(world) => {
+                return learnt(dice, world, |all| Agreement::of(all.iter().copied()));
+            }
+            Self::KdynoLoneHistory(world) => return learnt(dice, world, |_| None),
             _ => return vec![None; METRICS],
         };
         let known = |_| {
@@ -199,8 +207,12 @@ impl Family {
     }
 }
 
-/// What earlier plans say of each metric, as the product learns it from all of them.
-fn learnt(dice: &mut Dice, world: World) -> Vec<Option<Known>> {
+/// What earlier plans say of each metric, with what `together` says of all of them.
+fn learnt(
+    dice: &mut Dice,
+    world: World,
+    together: impl Fn(&[&[(f64, f64)]]) -> Option<Agreement>,
+) -> Vec<Option<Known>> {
     let widths = [(); EARLIER].map(|()| world.widths(dice));
     let metrics: Vec<Vec<(f64, f64)>> = (0..METRICS)
         .map(|metric| {
@@ -208,7 +220,7 @@ fn learnt(dice: &mut Dice, world: World) -> Vec<Option<Known>> {
             earlier_plans(dice, world.noise(), &widths)
         })
         .collect();
-    let of_case = Agreement::of(metrics.iter().map(Vec::as_slice));
+    let of_case = together(&metrics.iter().map(Vec::as_slice).collect::<Vec<_>>());
     let known =
         |plans: &Vec<(f64, f64)>| prior_of_sets(plans, of_case.as_ref()).map(Known::History);
     metrics.iter().map(known).collect()
