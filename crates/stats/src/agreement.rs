@@ -19,8 +19,8 @@ use crate::summary::{Summary, count};
 const FEWEST_METRICS: usize = 20;
 /// False discovery rate at which metrics are said to stick out from the rest.
 const STICKS_OUT: f64 = 0.05;
-/// Chance below which a metric is not trusted to move like the rest. It costs one steady metric of
-/// a hundred its share in the others, and holds down false findings of those that move more.
+/// Chance below which a metric is not trusted to move like the rest. It costs three steady metrics
+/// of a hundred what the others know, and holds down false findings of those that move more.
 const OWN_WAY: f64 = 0.03;
 /// Most rounds of leaving out what sticks out.
 const ROUNDS: usize = 10;
@@ -181,10 +181,10 @@ mod tests {
         assert!(shared.df(&STEADY) > 25.0, "{shared:?}");
         let by_themselves = wild.iter().filter(|wild| shared.df(wild) < 3.0).count();
         assert!(by_themselves > 40, "{by_themselves} of 50");
-        // Not a matter of chance in the steady ones.
+        // Of the steady ones no more than chance brings: 3 % by design, 29.
         let steady = metrics.iter().take(950);
         let torn = steady.filter(|metric| shared.df(metric) < 10.0).count();
-        assert!(torn < 25, "{torn} of 950");
+        assert!(torn < 45, "{torn} of 950");
     }
 
     #[test]
