@@ -8,6 +8,7 @@ use kdyno_model::{
     BootId, CaseId, ClockKind, MetricName, PlanId, Residual, RunRow, RunSet, Scalar, SetFigure,
     VariantName,
 };
+use kdyno_stats::agreement::Agreement;
 use kdyno_stats::judge::Scale;
 use kdyno_stats::moderated::{BuildSpread, Prior};
 use kdyno_stats::noise::{BootMean, between_boots, prior_of_sets, residual_of_blocks};
@@ -41,9 +42,26 @@ pub struct NoiseMemory {
 #[derive(Clone, Debug, Default)]
 struct Place {
     sets: Vec<RunSet>,
-    /// Position of set and figure of each metric.
-    by_metric: HashMap<MetricName, Vec<(usize, usize)>>,
+    /// Position of set and figure of each metric; in order, so that sums come out the same.
+    by_metric: BTreeMap<MetricName, Vec<(usize, usize)>>,
+    agreements: Vec<Agreements>,
 }
+
+/// How much the variances of all metrics of a place move that have this clock, instrument and
+/// scale.
+#[derive(Clone, Debug)]
+struct Agreements {
+    clock: ClockKind,
+    instrument: String,
+    logs: bool,
+    within: Option<Agreement>,
+    paired: Option<Agreement>,
+}
+
+/// Figures of one metric with their sets.
+type OfMetric<'a> = Vec<(&'a RunSet, &'a SetFigure)>;
+/// Variances with their degrees of freedom, one per plan.
+type OfPlans = Vec<(f64, f64)>;
 
 impl NoiseMemory {
     /// A memory of these run sets.
@@ -58,6 +76,9 @@ impl NoiseMemory {
                 metric.push((place.sets.len(), position));
             }
             place.sets.push(set);
+        }
+        for place in memory.places.values_mut() {
+            place.agreements = place.agree();
         }
         memory
     }
@@ -83,13 +104,8 @@ impl NoiseMemory {
             return None;
         }
         let place = self.places.get(&(testbox.to_owned(), case.clone()))?;
-        let positions = place.by_metric.get(metric)?;
-        let figures: Vec<(&RunSet, &SetFigure)> = positions
-            .iter()
-            .filter_map(|(set, figure)| {
-                let set = place.sets.get(*set)?;
-                Some((set, set.figures.get(*figure)?))
-            })
+        let figures: OfMetric<'_> = place
+            .figures(place.by_metric.get(metric)?)
             .filter(|(set, figure)| {
                 set.clock == clock
                     && set.instrument == instrument
@@ -97,32 +113,100 @@ impl NoiseMemory {
                     && figure.logs == logs
             })
             .collect();
-        (!figures.is_empty()).then(|| history(&figures))
+        let agreements = place
+            .agreements
+            .iter()
+            .find(|of| of.clock == clock && of.instrument == instrument && of.logs == logs);
+        (!figures.is_empty()).then(|| history(&figures, agreements))
     }
 }
 
-fn history(figures: &[(&RunSet, &SetFigure)]) -> History {
-    let variance = |figure: &SetFigure| Some((figure.variance?, f64::from(figure.runs) - 1.0));
-    let within: Vec<(f64, f64)> = figures.iter().filter_map(|(_, f)| variance(f)).collect();
-    // The sets of one plan share its residual: together they stand for it once.
-    let mut residuals: BTreeMap<PlanId, (f64, f64)> = BTreeMap::new();
+impl Place {
+    fn figures(&self, positions: &[(usize, usize)]) -> impl Iterator<Item = (&RunSet, &SetFigure)> {
+        positions.iter().filter_map(|(set, figure)| {
+            let set = self.sets.get(*set)?;
+            Some((set, set.figures.get(*figure)?))
+        })
+    }
+
+    /// What the metrics tell together, by clock, instrument and scale.
+    fn agree(&self) -> Vec<Agreements> {
+        type Together = (Vec<OfPlans>, Vec<OfPlans>);
+        let mut together: BTreeMap<(ClockKind, &str, bool), Together> = BTreeMap::new();
+        for positions in self.by_metric.values() {
+            // One name may stand for figures of several units.
+            let mut metrics: BTreeMap<_, OfMetric<'_>> = BTreeMap::new();
+            for (set, figure) in self.figures(positions) {
+                let basis = (set.clock, set.instrument.as_str(), figure.logs);
+                let metric = metrics.entry((basis, figure.unit.as_str())).or_default();
+                metric.push((set, figure));
+            }
+            for ((basis, _), figures) in metrics {
+                let (within, paired) = together.entry(basis).or_default();
+                within.push(variances_within(&figures));
+                paired.push(variances_of_pairs(&figures));
+            }
+        }
+        let agreement = |of: &[OfPlans]| Agreement::of(of.iter().map(Vec::as_slice));
+        let agreements = together.into_iter();
+        agreements
+            .map(|((clock, instrument, logs), (within, paired))| Agreements {
+                clock,
+                instrument: instrument.to_owned(),
+                logs,
+                within: agreement(&within),
+                paired: agreement(&paired),
+            })
+            .collect()
+    }
+}
+
+/// Variance within a side in each plan. Its sets are pooled: between plans is when variances
+/// move. Sets that show none are left out.
+fn variances_within(figures: &[(&RunSet, &SetFigure)]) -> OfPlans {
+    let mut plans: BTreeMap<PlanId, (f64, f64)> = BTreeMap::new();
+    for (set, figure) in figures {
+        if let Some(variance) = figure.variance.filter(|variance| *variance > 0.0) {
+            let (pooled, all) = plans.entry(set.plan).or_insert((0.0, 0.0));
+            let df = f64::from(figure.runs) - 1.0;
+            *all += df;
+            *pooled += (variance - *pooled) * (df / *all);
+        }
+    }
+    plans.into_values().collect()
+}
+
+/// Variance of a difference within a block in each plan. The sets of a plan share its residual:
+/// together they stand for it once.
+fn variances_of_pairs(figures: &[(&RunSet, &SetFigure)]) -> OfPlans {
+    let mut plans: BTreeMap<PlanId, (f64, f64)> = BTreeMap::new();
     for (set, figure) in figures {
         if let Some(residual) = figure.residual {
-            let of_plan = residuals.entry(set.plan).or_insert((0.0, 0.0));
+            let of_plan = plans.entry(set.plan).or_insert((0.0, 0.0));
             // A difference of two runs of a block varies twice as much as one beside its block.
             of_plan.0 = 2.0 * residual.variance;
             of_plan.1 += residual.df;
         }
     }
-    let paired: Vec<(f64, f64)> = residuals.into_values().collect();
-    let within = prior_of_sets(&within);
+    plans.into_values().collect()
+}
+
+fn history(figures: &[(&RunSet, &SetFigure)], of_case: Option<&Agreements>) -> History {
+    let within = prior_of_sets(
+        &variances_within(figures),
+        of_case.and_then(|of| of.within.as_ref()),
+    );
+    let paired = prior_of_sets(
+        &variances_of_pairs(figures),
+        of_case.and_then(|of| of.paired.as_ref()),
+    );
     let boots: BTreeSet<&BootId> = figures
         .iter()
         .filter_map(|(set, _)| set.boot_id.as_ref())
         .collect();
     History {
         within,
-        paired: prior_of_sets(&paired),
+        paired,
         between_boots: within
             .and_then(|prior| between_boots(&groups_of_boots(figures), prior.variance)),
         sets: figures.len(),

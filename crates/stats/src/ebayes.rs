@@ -79,13 +79,37 @@ pub fn total_df(prior: Prior, own_df: f64, family_df: f64) -> f64 {
     (prior.df + own_df).min(family_df)
 }
 
+/// The scale of a scaled F whose degrees of freedom at the bottom, `d0`, are known: the maximum of
+/// the likelihood of `(variance, degrees of freedom)`, each above 0, where
+/// `sum (d + d0) d v / (d v + d0 s^2) = sum d`. The pooled variance when `d0` is infinite. `None`
+/// without variances.
+#[must_use]
+pub fn scale(variances: &[(f64, f64)], d0: f64) -> Option<f64> {
+    let all: f64 = variances.iter().map(|(_, df)| df).sum();
+    if d0.is_infinite() {
+        let pooled = variances.iter().map(|(v, df)| v * (df / all)).sum::<f64>();
+        return (pooled > 0.0 && pooled.is_finite()).then_some(pooled);
+    }
+    let logs: Vec<f64> = variances.iter().map(|(v, _)| v.ln()).collect();
+    let bounds = Summary::of(&logs)?;
+    let score = |log: f64| {
+        let parts = logs
+            .iter()
+            .zip(variances)
+            .map(|(own, (_, df))| (df + d0) * df / (df + d0 * (log - own).exp()));
+        parts.sum::<f64>() - all
+    };
+    // The score is 0 between the smallest and the largest one; beyond, its sign is safe.
+    crate::numeric::find_root(bounds.min - 1.0, bounds.max + 1.0, score).map(f64::exp)
+}
+
 fn usable(variances: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let valid = |(v, df): &&(f64, f64)| v.is_finite() && *v >= 0.0 && *df > 0.0 && df.is_finite();
     variances.iter().filter(valid).copied().collect()
 }
 
 /// `ln s^2 - digamma(d/2) + ln(d/2)`, whose mean is that of `ln` of the scale.
-fn centred_logs(usable: &[(f64, f64)]) -> Option<Vec<f64>> {
+pub(crate) fn centred_logs(usable: &[(f64, f64)]) -> Option<Vec<f64>> {
     let values: Vec<f64> = usable.iter().map(|(v, _)| *v).collect();
     let median = of_sorted(&sorted(&values)?, 0.5)?;
     if usable.len() < 3 || median <= 0.0 {
@@ -96,7 +120,7 @@ fn centred_logs(usable: &[(f64, f64)]) -> Option<Vec<f64>> {
     Some(usable.iter().map(log).collect())
 }
 
-fn mean_trigamma(usable: &[(f64, f64)]) -> f64 {
+pub(crate) fn mean_trigamma(usable: &[(f64, f64)]) -> f64 {
     let sum: f64 = usable.iter().map(|(_, df)| trigamma(0.5 * df)).sum();
     sum / count(usable.len())
 }
@@ -199,6 +223,31 @@ mod tests {
         assert_eq!(fitted.warnings, [Warning::PriorInfinite]);
         assert!((fitted.prior.variance - 2.0).abs() < 1e-12);
         assert_eq!(total_df(fitted.prior, 4.0, 40.0), 40.0);
+    }
+
+    #[test]
+    fn the_scale_lies_where_the_likelihood_is_highest() {
+        let variances = [(1.0, 4.0), (2.0, 6.0), (9.0, 3.0)];
+        let log_likelihood = |d0: f64, scale: f64| {
+            let f = |(v, df): &(f64, f64)| {
+                let ratio = v / scale;
+                0.5 * df * ratio.ln() - 0.5 * (df + d0) * (df * ratio / d0).ln_1p()
+            };
+            variances.iter().map(f).sum::<f64>()
+        };
+        for d0 in [0.5, 4.0, 100.0] {
+            let found = scale(&variances, d0).expect("scale");
+            for beside in [0.99, 1.01] {
+                assert!(log_likelihood(d0, found) > log_likelihood(d0, beside * found));
+            }
+        }
+        // Means 4 + 12 + 27 of 13 degrees of freedom.
+        let pooled = scale(&variances, f64::INFINITY).expect("scale");
+        assert!((pooled - 43.0 / 13.0).abs() < 1e-12);
+        assert!((scale(&variances, 1e9).expect("scale") - pooled).abs() < 1e-6);
+        assert!((scale(&[(3.0, 4.0); 5], 7.0).expect("scale") - 3.0).abs() < 1e-12);
+        assert_eq!(scale(&[], 7.0), None);
+        assert_eq!(scale(&[], f64::INFINITY), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub use verdict::{Reason, Verdict};
 
 use crate::counts::FailCounts;
 use crate::equivalence::equivalence;
-use crate::moderated::BuildSpread;
+use crate::moderated::{BuildSpread, MOST_PRIOR_DF};
 
 /// The error rate that everything is judged at unless looks were planned.
 pub const ALPHA: f64 = 0.05;
@@ -226,9 +226,6 @@ pub fn family_prior(variances: &[(f64, f64)]) -> Option<Known> {
     let fitted = crate::ebayes::fit(variances)?;
     Some(Known::Family(fitted.prior.capped(MOST_PRIOR_DF).0))
 }
-
-/// Degrees of freedom that a prior is worth at most: variances of one metric move over time.
-pub const MOST_PRIOR_DF: f64 = 30.0;
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 pub mod adjust;
+pub mod agreement;
 pub mod allocation;
 pub mod bisect;
 pub mod bisect_levels;

@@ -8,6 +8,9 @@ use crate::summary::{Summary, count};
 use crate::ttest::{Difference, doubts, pooled_sd, satterthwaite};
 use crate::warning::Warning;
 
+/// Degrees of freedom that a prior is worth at most: variances of one metric move over time.
+pub const MOST_PRIOR_DF: f64 = 30.0;
+
 /// What is known of a metric's variance beforehand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prior {
@@ -47,19 +50,28 @@ impl Prior {
 pub struct BuildSpread {
     /// Variance between builds, at least 0, in the square of the values' unit.
     pub variance: f64,
-    /// Degrees of freedom with which it is known, above 0; infinite when it is taken as given.
+    /// Variance of the means of builds that it was taken from, the share of their runs included.
+    pub of_means: f64,
+    /// Degrees of freedom with which that is known, above 0; infinite when it is taken as given.
     pub df: f64,
 }
 
 impl BuildSpread {
     /// The prior of a mean of `each` runs of one build (or boot): what builds differ by and the
-    /// share of the spread within that so many runs leave.
+    /// share of the spread within that so many runs leave; worth at most 30 degrees of freedom.
+    ///
+    /// Where earlier builds had fewer runs, that is less than their means varied by, but known no
+    /// better: the degrees of freedom shrink with the square of the ratio (Satterthwaite 1946).
     #[must_use]
     pub fn prior_of_means(&self, within: Prior, each: usize) -> Prior {
-        Prior {
-            df: self.df,
-            variance: self.variance + within.variance / count(each.max(1)),
-        }
+        let variance = self.variance + within.variance / count(each.max(1));
+        // Means that did not vary at all are known as well as they are.
+        let known = (variance / self.of_means).powi(2).min(1.0);
+        let prior = Prior {
+            df: self.df * known,
+            variance,
+        };
+        prior.capped(MOST_PRIOR_DF).0
     }
 }
 
@@ -220,6 +232,7 @@ mod tests {
     fn builds_add_to_the_error() {
         let builds = BuildSpread {
             variance: 1.0,
+            of_means: 1.5,
             df: 5.0,
         };
         let values = [0.0, 4.0, 2.0];
@@ -235,6 +248,33 @@ mod tests {
         );
     }
 
+    /// Earlier means varied by 5, of which boots are 1 and the runs 4.
+    #[test]
+    fn a_prior_of_means_is_worth_no_more_than_the_means_that_it_is_from() {
+        let builds = BuildSpread {
+            variance: 1.0,
+            of_means: 5.0,
+            df: 18.0,
+        };
+        let of = |each| builds.prior_of_means(PRIOR, each);
+        assert_eq!((of(1).variance, of(1).df), (5.0, 18.0));
+        assert_eq!(of(4).variance, 2.0);
+        assert!((of(4).df - 18.0 * 0.16).abs() < 1e-12);
+        let fewer = BuildSpread {
+            of_means: 3.0,
+            ..builds
+        };
+        assert_eq!(fewer.prior_of_means(PRIOR, 1).df, 18.0);
+        let known = BuildSpread { df: 90.0, ..fewer };
+        assert_eq!(known.prior_of_means(PRIOR, 1).df, 30.0);
+        let still = BuildSpread {
+            variance: 0.0,
+            of_means: 0.0,
+            df: 3.0,
+        };
+        assert_eq!(still.prior_of_means(PRIOR, 2).df, 3.0);
+    }
+
     proptest! {
         #[test]
         fn any_input(
@@ -242,7 +282,7 @@ mod tests {
             df in any::<f64>(), variance in any::<f64>(), between in any::<f64>(),
         ) {
             let prior = Prior { df, variance };
-            let builds = Some(BuildSpread { variance: between, df });
+            let builds = Some(BuildSpread { variance: between, of_means: between, df });
             for m in [moderated(&a, &b, prior, builds), moderated_paired(&a, prior, builds)].into_iter().flatten() {
                 if let Some(p) = m.difference.p() {
                     prop_assert!((0.0..=1.0).contains(&p));

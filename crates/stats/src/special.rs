@@ -175,6 +175,24 @@ fn tetragamma(x: f64) -> f64 {
     sum - inverse - inverse / above - tail * inverse
 }
 
+/// Pentagamma, the fourth derivative of `ln gamma`, for `x > 0` (Abramowitz and Stegun 6.4.6,
+/// 6.4.11).
+#[must_use]
+pub fn pentagamma(x: f64) -> f64 {
+    if x.is_nan() || x <= 0.0 {
+        return f64::NAN;
+    }
+    let (mut above, mut sum) = (x, 0.0);
+    while above < STIRLING_FROM {
+        sum += 6.0 / above.powi(4);
+        above += 1.0;
+    }
+    let inverse = 1.0 / (above * above);
+    let terms = [2.0, -1.0, 4.0 / 3.0, -3.0, 10.0];
+    let series = terms.iter().rev().fold(0.0, |s, t| (s + t) * inverse);
+    sum + (2.0 / above + 3.0 * inverse + series / above) * inverse
+}
+
 /// Error function (series of Abramowitz and Stegun 7.1.6 near 0, else by [`erfc`]).
 #[must_use]
 pub fn erf(x: f64) -> f64 {
@@ -417,6 +435,19 @@ mod tests {
         close(digamma(0.5), -1.963_510_026_021_423_5, 1e-14);
         close(trigamma(1.0), PI * PI / 6.0, 1e-14);
         close(trigamma(0.5), PI * PI / 2.0, 1e-14);
+        close(pentagamma(1.0), PI.powi(4) / 15.0, 1e-13);
+        close(pentagamma(0.5), PI.powi(4), 1e-13);
+        // Each step takes away 6 / x^4, from the series too.
+        close(
+            pentagamma(15.5),
+            pentagamma(14.5) - 6.0 / 14.5_f64.powi(4),
+            1e-12,
+        );
+        close(
+            pentagamma(40.0),
+            pentagamma(2.0) - (2..40).map(|x| 6.0 / f64::from(x).powi(4)).sum::<f64>(),
+            1e-11,
+        );
         for x in [1e-3, 0.3, 1.0, 4.0, 17.0, 3000.0] {
             close(trigamma_inverse(trigamma(x)), x, 1e-12);
         }

@@ -2,7 +2,9 @@
 
 use crate::fixture::{IDLE, Kind, THROUGHPUT, case, run, with};
 use kdyno_analyze::noise::{History, NoiseMemory, run_sets};
-use kdyno_model::{BootId, ClockKind, MetricName, PlanId, RunRow, RunSet};
+use kdyno_model::{
+    BootId, ClockKind, MetricName, PlanId, Residual, RunRow, RunSet, SetFigure, Unit,
+};
 
 /// One run of a plan with one figure.
 fn one(index: u32, variant: &str, block: u32, boot: &str, (kind, value): (Kind, f64)) -> RunRow {
@@ -99,6 +101,79 @@ fn boots_are_put_together_before_they_differ() {
     }
     let history = memory_of(sets, IDLE, false).expect("history");
     assert_eq!(history.between_boots, None);
+}
+
+/// Four plans of one throughput whose variances seem to move, beside `others` whose variances
+/// hardly do.
+fn beside(others: usize, instrument_of_others: &str) -> Vec<RunSet> {
+    let set = &run_sets(&[one(0, "a", 0, "boot-1", (THROUGHPUT, 100.0))])[0];
+    let figure = |metric: &str, variance: f64| SetFigure {
+        metric: MetricName::new(metric).expect("name"),
+        unit: Unit::new("KB/s"),
+        logs: true,
+        runs: 5,
+        mean: 1.0,
+        variance: Some(variance),
+        residual: Some(Residual { variance, df: 4.0 }),
+    };
+    let of_plan = |plan: &str, instrument: &str, figures: Vec<SetFigure>| RunSet {
+        plan: PlanId::parse(&format!("01890000-0000-7000-8000-0000000000{plan}")).expect("id"),
+        instrument: instrument.to_owned(),
+        figures,
+        ..set.clone()
+    };
+    let plans = [
+        ("01", 1.0, 2.0),
+        ("02", 0.3, 1.0),
+        ("03", 2.5, 3.0),
+        ("04", 1.6, 2.0),
+    ];
+    let mut sets = Vec::new();
+    for (plan, own, of_others) in plans {
+        sets.push(of_plan(plan, "scan 1", vec![figure(THROUGHPUT.0, own)]));
+        let others = (0..others).map(|other| figure(&format!("other.{other}"), of_others));
+        sets.push(of_plan(plan, instrument_of_others, others.collect()));
+    }
+    sets
+}
+
+/// Four variances that chance explains are believed when the other metrics do not move either;
+/// those of another instrument are not asked.
+#[test]
+fn metrics_of_a_case_tell_together_how_much_variances_move() {
+    let df = |sets: Vec<RunSet>| {
+        let history = memory_of(sets, THROUGHPUT, true).expect("history");
+        let (within, paired) = (
+            history.within.expect("runs"),
+            history.paired.expect("pairs"),
+        );
+        assert!(
+            (paired.variance / within.variance - 2.0).abs() < 0.01,
+            "{history:?}"
+        );
+        (within.df, paired.df)
+    };
+    let (within, paired) = df(beside(19, "scan 1"));
+    assert!((within - 16.0).abs() < 1e-9 && (paired - 16.0).abs() < 1e-9);
+    for too_few in [beside(18, "scan 1"), beside(40, "scan 2")] {
+        let (within, paired) = df(too_few);
+        assert!(within < 12.0 && paired < 12.0, "{within} {paired}");
+    }
+}
+
+/// Eight sets of one plan say nothing of how variances move from plan to plan.
+#[test]
+fn the_sets_of_a_plan_are_one_variance() {
+    let mut sets = beside(30, "scan 1");
+    let plan = sets[0].plan;
+    for set in &mut sets {
+        set.plan = plan;
+    }
+    let within = memory_of(sets, THROUGHPUT, true).and_then(|history| history.within);
+    let within = within.expect("a prior of runs");
+    // Half of four times four.
+    assert!((within.df - 8.0).abs() < 1e-12, "{within:?}");
+    assert!((within.variance - 1.35).abs() < 1e-12, "{within:?}");
 }
 
 #[test]

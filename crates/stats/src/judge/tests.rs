@@ -114,6 +114,7 @@ fn builds_widen_the_margin() {
     let effect = effect(&a, &b).expect("effect");
     let builds = BuildSpread {
         variance: 0.0004,
+        of_means: 0.0005,
         df: 10.0,
     };
     // 2 sqrt(2) 0.02 = 5.7 %, above the change of 4 %.

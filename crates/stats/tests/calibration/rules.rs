@@ -11,12 +11,12 @@ use kdyno_stats::noise::{prior_of_sets, residual_of_blocks};
 use kdyno_stats::rank::{NullCache, mann_whitney};
 use kdyno_stats::{paired, ttest};
 
-/// Coefficient of variation of the made-up metric.
+/// Coefficient of variation of the made-up metric: the standard deviation of its logarithms.
 pub const CV: f64 = 0.02;
 /// Nominal level.
 pub const ALPHA: f64 = 0.05;
 /// Earlier plans that history rests on, and their blocks.
-const EARLIER: usize = 6;
+pub const EARLIER: usize = 6;
 const EARLIER_BLOCKS: usize = 5;
 
 /// In which order the runs of two variants are made.
@@ -41,8 +41,20 @@ impl Session {
     /// `n` runs a side of a metric of 100 with noise, the second side higher by `change` (0.03
     /// for 3 %).
     pub fn draw(dice: &mut Dice, noise: Noise, order: Order, n: usize, change: f64) -> Self {
+        Self::draw_wide(dice, noise, order, n, change, 1.0)
+    }
+
+    /// The same with noise `wide` times as wide.
+    pub fn draw_wide(
+        dice: &mut Dice,
+        noise: Noise,
+        order: Order,
+        n: usize,
+        change: f64,
+        wide: f64,
+    ) -> Self {
         let along = noise.session(dice, 2 * n);
-        let value = |noise: f64, change: f64| 100.0 * (1.0 + CV * noise) * (1.0 + change);
+        let value = |noise: f64, change: f64| 100.0 * (CV * wide * noise).exp() * (1.0 + change);
         let mut session = Self {
             a: Vec::with_capacity(n),
             b: Vec::with_capacity(n),
@@ -65,18 +77,35 @@ impl Session {
     }
 }
 
-/// What earlier plans of the same metric say, as the product remembers them.
+/// What earlier plans of one metric say, as the product remembers it when there are no others.
 pub fn history(dice: &mut Dice, noise: Noise) -> Option<Known> {
-    let plans: Vec<(f64, f64)> = (0..EARLIER)
-        .filter_map(|_| {
-            let plan = Session::draw(dice, noise, Order::Blocks, EARLIER_BLOCKS, 0.0);
+    prior_of_sets(&earlier_plans(dice, noise, &[1.0; EARLIER]), None).map(Known::History)
+}
+
+/// How much wider or narrower noise is in a plan than in others, where `moves` is the standard
+/// deviation of the logarithm of its variance.
+pub fn width(dice: &mut Dice, moves: f64) -> f64 {
+    if moves > 0.0 {
+        (0.5 * moves * dice.normal()).exp()
+    } else {
+        1.0
+    }
+}
+
+/// Variances of differences in earlier plans of one metric, with their degrees of freedom; one
+/// plan for each width of its noise.
+pub fn earlier_plans(dice: &mut Dice, noise: Noise, widths: &[f64]) -> Vec<(f64, f64)> {
+    widths
+        .iter()
+        .filter_map(|wide| {
+            let order = Order::Blocks;
+            let plan = Session::draw_wide(dice, noise, order, EARLIER_BLOCKS, 0.0, *wide);
             let (a, b) = (ttest::logs(&plan.a)?, ttest::logs(&plan.b)?);
             let blocks: Vec<Vec<f64>> = a.iter().zip(&b).map(|(a, b)| vec![*a, *b]).collect();
             let (variance, df) = residual_of_blocks(&blocks)?;
             Some((2.0 * variance, df))
         })
-        .collect();
-    prior_of_sets(&plans).map(Known::History)
+        .collect()
 }
 
 /// A rule that says whether two sides differ.

@@ -6,9 +6,11 @@
 
 use super::noise::{Dice, Noise};
 use super::rules::{
-    ALPHA, CV, Caches, Compared, Order, RULE, Session, history, kdyno_claims, welch_logs_p,
+    ALPHA, CV, Caches, Compared, EARLIER, Order, RULE, Session, earlier_plans, history,
+    kdyno_claims, welch_logs_p, width,
 };
 use kdyno_stats::adjust::{Method, adjust};
+use kdyno_stats::agreement::Agreement;
 use kdyno_stats::evalue::t_e_process;
 use kdyno_stats::judge::{Cache, Direction, Evidence, Known, Scale, Verdict, decide, family_prior};
 use kdyno_stats::lkp_rule::{LkpMode, lkp_changed};
@@ -53,18 +55,80 @@ pub enum Family {
     KdynoTwentySides,
     /// The same within blocks.
     KdynoTwenty,
-    /// Moderated by what six earlier plans of each metric say, as the product learns it.
-    KdynoHistory,
+    /// Moderated by what six earlier plans of the metrics say, as the product learns it.
+    KdynoHistory(World),
+    /// The same where each metric is remembered by itself, as the product does with few metrics.
+    KdynoLoneHistory(World),
 }
 
-pub const FAMILIES: [Family; 7] = [
+/// How noise behaves where a history is learnt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum World {
+    /// Normal, the same in every plan.
+    Steady,
+    /// Log variances move from plan to plan with a standard deviation of 0.5.
+    Moving,
+    /// The same with 0.8.
+    MovingMuch,
+    /// The same with 0.5, but all metrics alike.
+    MovingTogether,
+    /// Every twentieth metric moves with 2, the others stay.
+    FewMovingWildly,
+    /// Heavy tails, the same in every plan.
+    Tails,
+}
+
+impl World {
+    fn noise(self) -> Noise {
+        match self {
+            Self::Tails => Noise::T3,
+            _ => Noise::Normal,
+        }
+    }
+
+    /// Standard deviation of a metric's log variance from plan to plan.
+    fn moves(self, metric: usize) -> f64 {
+        match self {
+            Self::Moving => 0.5,
+            Self::MovingMuch => 0.8,
+            Self::FewMovingWildly if metric.is_multiple_of(20) => 2.0,
+            Self::Steady | Self::MovingTogether | Self::FewMovingWildly | Self::Tails => 0.0,
+        }
+    }
+
+    /// The same of what all metrics share.
+    fn moves_together(self) -> f64 {
+        if self == Self::MovingTogether {
+            0.5
+        } else {
+            0.0
+        }
+    }
+
+    /// How wide the noise of each metric is in one plan.
+    fn widths(self, dice: &mut Dice) -> Vec<f64> {
+        let together = width(dice, self.moves_together());
+        (0..METRICS)
+            .map(|metric| together * width(dice, self.moves(metric)))
+            .collect()
+    }
+}
+
+pub const FAMILIES: [Family; 14] = [
     Family::BhWelch,
     Family::BhMannWhitney,
     Family::Lkp,
     Family::KdynoAlone,
     Family::KdynoTwentySides,
     Family::KdynoTwenty,
-    Family::KdynoHistory,
+    Family::KdynoHistory(World::Steady),
+    Family::KdynoLoneHistory(World::Steady),
+    Family::KdynoHistory(World::Moving),
+    Family::KdynoLoneHistory(World::Moving),
+    Family::KdynoHistory(World::MovingMuch),
+    Family::KdynoHistory(World::MovingTogether),
+    Family::KdynoHistory(World::FewMovingWildly),
+    Family::KdynoHistory(World::Tails),
 ];
 
 impl Family {
@@ -76,21 +140,41 @@ impl Family {
             Self::KdynoAlone => "kdyno, no history",
             Self::KdynoTwentySides => "kdyno, 20 df, sides",
             Self::KdynoTwenty => "kdyno, 20 df",
-            Self::KdynoHistory => "kdyno, six plans",
+            Self::KdynoHistory(World::Steady) => "kdyno, six plans",
+            Self::KdynoHistory(World::Moving) => "  moving by 0.5",
+            Self::KdynoHistory(World::MovingMuch) => "  moving by 0.8",
+            Self::KdynoHistory(World::MovingTogether) => "  together by 0.5",
+            Self::KdynoHistory(World::FewMovingWildly) => "  one in 20 by 2",
+            Self::KdynoHistory(World::Tails) => "  t3",
+            Self::KdynoLoneHistory(_) => "    each metric alone",
         }
     }
 
-    /// What is known of a metric before it is measured.
-    fn known(self, dice: &mut Dice) -> Option<Known> {
+    /// How noise behaves where the rule is tried.
+    fn world(self) -> World {
+        match self {
+            Self::KdynoHistory(world) | Self::KdynoLoneHistory(world) => world,
+            _ => World::Steady,
+        }
+    }
+
+    /// What is known of each metric before it is measured.
+    fn known(self, dice: &mut Dice) -> Vec<Option<Known>> {
         let of_differences = match self {
             Self::KdynoTwentySides => 1.0,
             Self::KdynoTwenty => 2.0,
-            Self::KdynoHistory => return history(dice, Noise::Normal),
-            _ => return None,
+            Self::KdynoHistory(world) => {
+                return learnt(dice, world, |all| Agreement::of(all.iter().copied()));
+            }
+            Self::KdynoLoneHistory(world) => return learnt(dice, world, |_| None),
+            _ => return vec![None; METRICS],
         };
-        let chi: f64 = (0..20).map(|_| dice.normal().powi(2)).sum();
-        let variance = of_differences * CV * CV * chi / 20.0;
-        Some(Known::History(Prior { df: 20.0, variance }))
+        let known = |_| {
+            let chi: f64 = (0..20).map(|_| dice.normal().powi(2)).sum();
+            let variance = of_differences * CV * CV * chi / 20.0;
+            Some(Known::History(Prior { df: 20.0, variance }))
+        };
+        (0..METRICS).map(known).collect()
     }
 
     /// Which of the metrics are said to differ.
@@ -123,6 +207,25 @@ impl Family {
     }
 }
 
+/// What earlier plans say of each metric, with what `together` says of all of them.
+fn learnt(
+    dice: &mut Dice,
+    world: World,
+    together: impl Fn(&[&[(f64, f64)]]) -> Option<Agreement>,
+) -> Vec<Option<Known>> {
+    let widths = [(); EARLIER].map(|()| world.widths(dice));
+    let metrics: Vec<Vec<(f64, f64)>> = (0..METRICS)
+        .map(|metric| {
+            let widths = widths.each_ref().map(|of_plan| of_plan[metric]);
+            earlier_plans(dice, world.noise(), &widths)
+        })
+        .collect();
+    let of_case = together(&metrics.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let known =
+        |plans: &Vec<(f64, f64)>| prior_of_sets(plans, of_case.as_ref()).map(Known::History);
+    metrics.iter().map(known).collect()
+}
+
 pub const METRICS: usize = 3000;
 pub const CHANGED: usize = 60;
 
@@ -133,8 +236,11 @@ pub fn family(rule: Family, n: usize, trials: usize, seed: u64) -> (f64, f64) {
     let (mut dice, mut past) = (Dice::new(seed), Dice::new(!seed));
     let (mut found, mut wrong) = (0, 0);
     for _ in 0..trials {
-        let metrics: Vec<(Session, Option<Known>)> = (0..METRICS)
-            .map(|metric| {
+        let world = rule.world();
+        let known = rule.known(&mut past).into_iter();
+        let known = known.zip(world.widths(&mut past)).enumerate();
+        let metrics: Vec<(Session, Option<Known>)> = known
+            .map(|(metric, (known, wide))| {
                 // Three standard deviations of the logarithms.
                 let change = if metric < CHANGED {
                     (3.0 * CV).exp_m1()
@@ -142,8 +248,8 @@ pub fn family(rule: Family, n: usize, trials: usize, seed: u64) -> (f64, f64) {
                     0.0
                 };
                 let order = Order::Blocks;
-                let session = Session::draw(&mut dice, Noise::Normal, order, n, change);
-                (session, rule.known(&mut past))
+                let session = Session::draw_wide(&mut dice, world.noise(), order, n, change, wide);
+                (session, known)
             })
             .collect();
         let hits = rule.findings(&metrics);
@@ -286,17 +392,20 @@ fn history_of_boots(dice: &mut Dice, plan: Boots) -> Option<Known> {
     let (mut groups, mut within) = (Vec::new(), Vec::new());
     for _ in 0..EARLIER_KERNELS {
         let boots = kernel(dice, EARLIER_BOOTS, plan.earlier_runs);
-        within.extend(boots.iter().filter_map(|boot| {
-            let sd = Summary::of(boot)?.sample_sd?;
-            Some((sd * sd, boot.len() as f64 - 1.0))
-        }));
+        // The boots of a plan stand for one set.
+        let variances: Vec<f64> = boots
+            .iter()
+            .filter_map(|boot| Some(Summary::of(boot)?.sample_sd?.powi(2)))
+            .collect();
+        let df = (EARLIER_BOOTS * (plan.earlier_runs - 1)) as f64;
+        within.push((mean(&variances), df));
         let of_boot = |boot: &Vec<f64>| BootMean {
             mean: mean(boot),
             runs: boot.len() as f64,
         };
         groups.push(boots.iter().map(of_boot).collect());
     }
-    let within = prior_of_sets(&within)?;
+    let within = prior_of_sets(&within, None)?;
     let between = between_boots(&groups, within.variance)?;
     Some(Known::History(between.prior_of_means(within, plan.runs)))
 }
