@@ -6,6 +6,7 @@
 //! each other.
 
 mod cgroup;
+pub mod doctor;
 pub mod facts;
 mod guardian;
 mod interrupt;

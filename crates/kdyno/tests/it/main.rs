@@ -10,6 +10,7 @@ mod bench;
 mod catalog;
 mod compare;
 mod docs;
+mod doctor;
 mod events;
 mod faults;
 mod help;
