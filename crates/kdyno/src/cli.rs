@@ -75,6 +75,14 @@ Examples:
 
 Programs of yours: folders with a program.yaml below ./programs or ~/.config/kdyno/programs.";
 
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  kdyno doctor                               all checks, and two seconds of measuring
+  kdyno doctor --quick                       a look of 200 ms, as `kdyno run` takes it
+  kdyno doctor --quick --json                for programs (docs/doctor.md)
+
+Nothing is changed. Exit status 0 whatever is found.";
+
 /// kdyno puts a kernel on the dyno: did a change make the system slower, by how much, and is it
 /// real?
 #[derive(Debug, Parser)]
@@ -106,6 +114,9 @@ pub enum Command {
     /// The programs that a job can name: list, show, check
     #[command(after_help = PROGRAM_EXAMPLES)]
     Program(ProgramArgs),
+    /// Say what makes noise on this machine
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor(DoctorArgs),
     /// Look after the index of runs
     Index(IndexArgs),
     /// Put back what a run that died has left changed
@@ -186,6 +197,9 @@ pub struct RunArgs {
     /// Run although another run holds this machine: they will disturb each other
     #[arg(long)]
     pub force: bool,
+    /// Do not look for what makes noise on this machine before measuring
+    #[arg(long)]
+    pub no_doctor: bool,
     /// Events as JSON lines on standard output (docs/events.md); the table goes to standard error
     #[arg(long, conflicts_with = "dry_run")]
     pub json: bool,
@@ -361,6 +375,16 @@ pub enum ProgramCommand {
         /// Folders with a program.yaml [default: all of yours]
         folders: Vec<PathBuf>,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Only look, for 200 ms: measure nothing
+    #[arg(long)]
+    pub quick: bool,
+    /// One JSON object, for programs (docs/doctor.md)
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

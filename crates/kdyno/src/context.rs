@@ -61,6 +61,8 @@ pub struct Context {
     pub err: Box<dyn Write>,
     /// Whether progress may be redrawn in place.
     pub redraw: bool,
+    /// Whether results may have colours.
+    pub colours: bool,
     /// Whether a line is drawn that the next one replaces.
     drawn: bool,
     /// Remarks that are kept for somebody who passes them on.
@@ -78,6 +80,8 @@ impl Context {
             out: Box::new(std::io::BufWriter::new(std::io::stdout())),
             err: Box::new(anstream::stderr()),
             redraw: std::io::stderr().is_terminal() && !dumb,
+            colours: anstream::AutoStream::choice(&std::io::stdout())
+                != anstream::ColorChoice::Never,
             drawn: false,
             heard: None,
         }

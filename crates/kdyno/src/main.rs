@@ -7,6 +7,7 @@
 mod cli;
 mod compare;
 mod context;
+mod doctor;
 mod generate;
 mod index;
 mod list;
@@ -80,6 +81,7 @@ fn command_line() -> ExitCode {
         cli::Command::Stat(args) => stat::command(&args, &mut context),
         cli::Command::Normalize(args) => normalize::command(&args, &mut context),
         cli::Command::Program(args) => program::command(&args, &mut context),
+        cli::Command::Doctor(args) => doctor::command(&args, &mut context),
         cli::Command::Index(args) => index::command(&args, &mut context),
         cli::Command::Restore => restore::command(&mut context),
         cli::Command::Completions { shell } => generate::completions(shell, &mut context),

@@ -7,6 +7,7 @@
 
 mod around;
 mod cgroup;
+pub mod doctor;
 pub mod facts;
 mod guardian;
 mod interrupt;

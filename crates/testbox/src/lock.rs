@@ -42,6 +42,34 @@ pub fn root_has_something_to_restore() -> bool {
     sys::effective_user() != 0 && crate::journal::is_waiting(Path::new(SYSTEM_DIR))
 }
 
+/// The process that holds the machine below `state_dir` or, for a user, root's. The lock is not
+/// tried, since that alone could make a run that begins just now give up: the kernel's list of
+/// locks is read.
+#[must_use]
+pub(crate) fn holder_of_machine(root: &SysRoot, state_dir: &Path) -> Option<i32> {
+    let locks = root.read("/proc/locks").ok()?;
+    [state_dir, Path::new(SYSTEM_DIR)]
+        .iter()
+        .find_map(|dir| holder_in(&locks, &dir.join("lock")))
+}
+
+/// Who holds the lock on a file, by the lines `1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE ...`
+/// and by what the file says: one inode's number is that of files on other disks too.
+fn holder_in(locks: &str, path: &Path) -> Option<i32> {
+    use std::os::unix::fs::MetadataExt;
+    let file = File::open(path).ok()?;
+    let inode = file.metadata().ok()?.ino().to_string();
+    let named = holder(&file)?;
+    let holds = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, "FLOCK", _, "WRITE", pid, file, ..] = words.as_slice() else {
+            return false;
+        };
+        pid.parse() == Ok(named) && file.rsplit(':').next() == Some(inode.as_str())
+    };
+    locks.lines().any(holds).then_some(named)
+}
+
 /// The machine is ours as long as this lives, and as long as the guardian that inherited it.
 #[derive(Debug)]
 pub(crate) struct MachineLock {
@@ -180,6 +208,25 @@ mod tests {
         assert!(!MachineLock::take(dir.path(), true).unwrap().exclusive);
         drop(first);
         assert!(MachineLock::take(dir.path(), false).unwrap().exclusive);
+    }
+
+    #[test]
+    fn the_holder_is_seen_without_trying_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let holder = || holder_of_machine(&SysRoot::real(), dir.path());
+        assert_eq!(holder(), None);
+        let lock = MachineLock::take(dir.path(), false).unwrap();
+        let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+        let own = std::process::id().to_string();
+        if !locks.split_whitespace().any(|word| word == own) {
+            println!(
+                "skipped the_holder_is_seen_without_trying_the_lock: /proc/locks shows no lock of ours"
+            );
+            return;
+        }
+        assert_eq!(holder(), i32::try_from(std::process::id()).ok());
+        drop(lock);
+        assert_eq!(holder(), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! docs/events.md describes them for those who read them.
 
 use kdyno_model::{Better, MetricName, PlanId, RunId, RunRow, Trial, Unit, VariantName};
+use kdyno_testbox::doctor::Finding;
 use serde::Serialize;
 
 /// Version of the events' layout: raised when a field changes its meaning or goes away, not when
@@ -36,6 +37,11 @@ pub(super) enum Event {
         case: String,
         /// Which need is not met.
         reason: String,
+    },
+    /// What makes noise on the machine, before anything is measured.
+    Doctor {
+        /// Notes and warnings, the worst first.
+        findings: Vec<Finding>,
     },
     /// Trials follow.
     PlanBegun(PlanBegun),

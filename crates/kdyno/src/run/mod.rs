@@ -12,6 +12,7 @@ mod session;
 use crate::cli::RunArgs;
 use crate::compare;
 use crate::context::{Context, Status, UsageError, hint_of, reader_is_gone};
+use crate::doctor;
 use crate::index;
 use crate::program;
 use anyhow::Context as _;
@@ -23,6 +24,7 @@ use kdyno_job::catalog::Catalog;
 use kdyno_job::plan::Plan;
 use kdyno_model::{BoxFacts, PlanId, Preparation, RunId, RunRow, SessionId, Setting, Testbox};
 use kdyno_rundir::{PlanDir, RunReader, State};
+use kdyno_testbox::doctor::Level;
 use kdyno_testbox::{
     Interrupt, LocalOptions, LocalTestbox, facts::read_facts, root::SysRoot, state_dir,
 };
@@ -76,6 +78,7 @@ fn run(args: &RunArgs, events: &mut Events<'_>) -> anyhow::Result<Status> {
     if args.dry_run {
         return dry_run::print(&planned.plan, &catalog, events.context);
     }
+    look_around(args, events)?;
     // Until here an interrupt just ends us.
     let interrupt = Interrupt::install()?;
     let mut testbox = local(args.testbox.clone(), Some(interrupt.clone()))?;
@@ -141,14 +144,30 @@ fn settings_of(plan: &Plan) -> Vec<Setting> {
         .collect()
 }
 
+/// Checks of the doctor that are left out: preparing refuses the machine to a second run, and puts
+/// back what one that died has left changed.
+const PREPARING_SEES: [&str; 2] = ["other-run", "undo-journal"];
+
+/// Tells what makes noise on the machine.
+fn look_around(args: &RunArgs, events: &mut Events<'_>) -> anyhow::Result<()> {
+    if args.no_doctor {
+        return Ok(());
+    }
+    let mut findings = doctor::look(events.context)?;
+    findings.retain(|found| found.level > Level::Ok && !PREPARING_SEES.contains(&found.check));
+    events.emit(&Event::Doctor { findings });
+    Ok(())
+}
+
 fn resume(args: &RunArgs, catalog: &Catalog, events: &mut Events<'_>) -> anyhow::Result<Status> {
     let Some((dir, plan)) = newest_unfinished(events)? else {
         events.note("nothing to resume: every plan is finished");
         return Ok(Status::Done);
     };
-    let interrupt = Interrupt::install()?;
     let (host, facts) = look_at_machine(Some(&plan.testbox))?;
     refuse_other_machine(&plan, &host, &facts)?;
+    look_around(args, events)?;
+    let interrupt = Interrupt::install()?;
     let mut testbox = local(Some(plan.testbox.clone()), Some(interrupt.clone()))?;
     let id = SessionId::new();
     // What is done is looked up behind the lock, so that no other run adds to it meanwhile.

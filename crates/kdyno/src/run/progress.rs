@@ -6,6 +6,7 @@ use super::event::{Ending, Event, Failure, TrialEnded, TrialPlace};
 use crate::context::Context;
 use crate::list::figure_text;
 use kdyno_model::Trial;
+use kdyno_testbox::doctor::{Finding, Level};
 use std::time::{Duration, Instant};
 
 /// Progress of one session.
@@ -24,6 +25,7 @@ impl Progress {
             Event::Note { text } => context.note(&format!("note: {text}")),
             Event::Warning { text } => context.note(&format!("warning: {text}")),
             Event::Skipped { case, reason } => context.note(&format!("skipped: {case}: {reason}")),
+            Event::Doctor { findings } => warn_of(findings, context),
             Event::PlanBegun(plan) => {
                 self.begun = Some(Instant::now());
                 self.expected = plan
@@ -116,6 +118,25 @@ impl Progress {
     }
 }
 
+/// Warnings of the machine's noise that are shown; `kdyno doctor` shows all.
+const SHOWN_WARNINGS: usize = 3;
+
+fn warn_of(findings: &[Finding], context: &mut Context) {
+    let warnings = findings.iter().filter(|f| f.level == Level::Warning);
+    let warnings: Vec<&Finding> = warnings.collect();
+    for finding in warnings.iter().take(SHOWN_WARNINGS) {
+        context.note(&format!("warning: {}: {}", finding.check, finding.what));
+    }
+    match warnings.len() {
+        0 => {}
+        shown if shown <= SHOWN_WARNINGS => context.note("`kdyno doctor` says what to do about it"),
+        all => context.note(&format!(
+            "and {} more warnings: `kdyno doctor` shows all, and what to do",
+            all - SHOWN_WARNINGS
+        )),
+    }
+}
+
 /// What failed and why, with the end of what the first of equal failures said.
 fn describe(failure: &Failure, context: &mut Context) {
     let runs = if failure.runs == 1 {
@@ -154,5 +175,72 @@ pub(super) fn duration_text(duration: Duration) -> String {
         format!("{hours}:{minutes:02}:{seconds:02}")
     } else {
         format!("{minutes}:{seconds:02}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::io::Write;
+    use std::rc::Rc;
+
+    #[derive(Clone, Default)]
+    struct Screen(Rc<RefCell<Vec<u8>>>);
+
+    impl Write for Screen {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.borrow_mut().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn shown(event: &Event) -> String {
+        let screen = Screen::default();
+        let mut context = Context::from_environment();
+        context.err = Box::new(screen.clone());
+        Progress::default().take(event, &mut context);
+        String::from_utf8_lossy(&screen.0.borrow()).into_owned()
+    }
+
+    fn finding(level: Level, what: &str) -> Finding {
+        Finding {
+            check: "load",
+            level,
+            what: what.to_owned(),
+            why: "",
+            hint: None,
+            setting: None,
+        }
+    }
+
+    #[test]
+    fn a_run_shows_few_warnings_and_no_notes() {
+        let doctor = |warnings: usize| Event::Doctor {
+            findings: (0..warnings)
+                .map(|n| finding(Level::Warning, &format!("w{n}")))
+                .chain([finding(Level::Note, "n")])
+                .collect(),
+        };
+        assert_eq!(shown(&doctor(0)), "");
+        assert_eq!(
+            shown(&doctor(1)),
+            "warning: load: w0\n`kdyno doctor` says what to do about it\n"
+        );
+        assert_eq!(
+            shown(&doctor(5)),
+            "warning: load: w0\nwarning: load: w1\nwarning: load: w2\n\
+             and 2 more warnings: `kdyno doctor` shows all, and what to do\n"
+        );
+    }
+
+    #[test]
+    fn durations() {
+        let text = |seconds| duration_text(Duration::from_secs(seconds));
+        assert_eq!(text(67), "1:07");
+        assert_eq!(text(2 * 3600 + 3 * 60 + 59), "2:03:59");
     }
 }

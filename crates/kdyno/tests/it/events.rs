@@ -48,7 +48,7 @@ fn standard_output_is_events_and_nothing_else() {
     let job = bench.file("job.yaml", MINE);
     let printed = bench.kdyno(&["run", "--json", &job, "--seed", "7"]).ok();
     let events = events_in(&printed.out);
-    let expected: Vec<&str> = ["stream-begun", "plan-begun"]
+    let expected: Vec<&str> = ["stream-begun", "doctor", "plan-begun"]
         .into_iter()
         .chain(["trial-begun", "trial-ended"].repeat(6))
         .chain(["plan-ended", "stream-ended"])

@@ -79,9 +79,9 @@ fn root_twenty_kills_lose_no_run_and_leave_no_setting() {
     for kill in 0..20 {
         let fresh = bench.run_dirs().is_empty();
         let words: &[&str] = if fresh {
-            &["run", &job]
+            &["run", "--no-doctor", &job]
         } else {
-            &["run", "--resume"]
+            &["run", "--no-doctor", "--resume"]
         };
         let mut child = start(&bench, words);
         std::thread::sleep(Duration::from_millis(moments.below(250)));

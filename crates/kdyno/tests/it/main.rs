@@ -11,6 +11,7 @@ mod bench;
 mod catalog;
 mod compare;
 mod docs;
+mod doctor;
 mod events;
 mod extremes;
 mod faults;

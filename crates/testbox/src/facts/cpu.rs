@@ -126,9 +126,13 @@ fn frequency(found: &mut Found<'_>) {
     ]);
 }
 
-/// How often cores and packages have slowed themselves down to keep cool since boot.
 fn throttling(found: &mut Found<'_>) {
-    let root = found.root;
+    let events = throttle_events(found.root).map(|events| events.to_string());
+    found.put(format!("{MOMENTARY}{THROTTLE_FACT}"), events);
+}
+
+/// How often cores and packages have slowed themselves down to keep cool since boot.
+pub(crate) fn throttle_events(root: &SysRoot) -> Option<u64> {
     let counts = root.names(CPUS).into_iter().flat_map(|cpu| {
         let count = |of: &str| root.line(format!("{CPUS}/{cpu}/thermal_throttle/{of}"));
         [
@@ -137,8 +141,7 @@ fn throttling(found: &mut Found<'_>) {
         ]
     });
     let counts: Vec<u64> = counts.flatten().filter_map(|n| n.parse().ok()).collect();
-    let events = (!counts.is_empty()).then(|| counts.iter().sum::<u64>().to_string());
-    found.put(format!("{MOMENTARY}{THROTTLE_FACT}"), events);
+    (!counts.is_empty()).then(|| counts.iter().sum())
 }
 
 const THROTTLE_FACT: &str = "cpu.throttle_events";

@@ -72,9 +72,15 @@ pub(super) fn read(found: &mut Found<'_>, release: &str) {
     found.put(format!("{MOMENTARY}uptime_s"), uptime);
 }
 
-/// SHA-256, in hexadecimal, of the text of the kernel's configuration: its own copy or else the
-/// one that was installed with it.
+/// SHA-256, in hexadecimal, of the text of the kernel's configuration.
 fn config_hash(root: &SysRoot, release: &str) -> Option<String> {
+    let hash = Sha256::digest(&config(root, release)?);
+    Some(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The text of the kernel's configuration: its own copy or else the one that was installed with
+/// it.
+pub(crate) fn config(root: &SysRoot, release: &str) -> Option<Vec<u8>> {
     let own = || {
         let packed = root.bytes("/proc/config.gz", CONFIG_LIMIT).ok()?;
         let mut text = Vec::new();
@@ -86,9 +92,7 @@ fn config_hash(root: &SysRoot, release: &str) -> Option<String> {
         root.bytes(format!("/boot/config-{release}"), CONFIG_LIMIT)
             .ok()
     };
-    let text = own().or_else(installed)?;
-    let hash = Sha256::digest(&text);
-    Some(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+    own().or_else(installed)
 }
 
 fn modules(found: &mut Found<'_>) {

@@ -13,6 +13,8 @@ mod system;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use cpu::throttle_events;
+pub(crate) use kernel::config as kernel_config;
 pub use kernel_log::KernelLog;
 
 use crate::root::SysRoot;
@@ -103,7 +105,7 @@ fn joined(values: impl IntoIterator<Item = String>) -> Option<String> {
 }
 
 /// The value of `key` in lines of `key: value`, the first time it occurs.
-fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+pub(crate) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         (name.trim() == key).then(|| value.trim())

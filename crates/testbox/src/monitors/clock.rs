@@ -10,6 +10,12 @@ pub fn raw_ns() -> u64 {
     now(libc::CLOCK_MONOTONIC_RAW)
 }
 
+/// Now on `CLOCK_MONOTONIC`, nanoseconds: the clock that timers are set on.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    now(libc::CLOCK_MONOTONIC)
+}
+
 /// CPU time that the calling thread has used so far, nanoseconds.
 #[must_use]
 pub fn thread_cpu_ns() -> u64 {
@@ -17,7 +23,7 @@ pub fn thread_cpu_ns() -> u64 {
 }
 
 /// Ticks per second of the times in `/proc/stat`.
-pub(super) fn user_hz() -> f64 {
+pub(crate) fn user_hz() -> f64 {
     // SAFETY: sysconf takes a number, returns a number and touches no memory of ours.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     if ticks > 0 { ticks as f64 } else { 100.0 }
