@@ -14,6 +14,7 @@ mod doctor;
 mod events;
 mod faults;
 mod help;
+mod manual;
 mod run;
 mod settings;
 mod usemem;
