@@ -46,6 +46,26 @@ Examples:
 A selection names plans, runs, variants, testboxes, or globs of case names
 (testcase/params) or metrics. Words of one kind add up, kinds narrow each other.";
 
+const LIST_EXAMPLES: &str = "\
+Examples:
+  kdyno list                                 every finished run, the newest last
+  kdyno list 'vm-scalability/*'              those of some cases
+  kdyno list --json | jq -r .run_id          for programs";
+
+const WORKLOAD_EXAMPLES: &str = "\
+Examples:
+  kdyno workload usemem --help               its options
+  kdyno workload usemem -n 2 16M             two processes that fill 16 MiB each, once";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  kdyno completions bash > ~/.local/share/bash-completion/completions/kdyno
+  kdyno completions fish > ~/.config/fish/completions/kdyno.fish";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  kdyno man ~/.local/share/man/man1          then `man kdyno-run` shows its page";
+
 const SHOW_EXAMPLES: &str = "\
 Examples:
   kdyno show                                 the newest run
@@ -55,7 +75,7 @@ Examples:
 const STAT_EXAMPLES: &str = "\
 Examples:
   kdyno stat                                 headline metrics of the newest plan
-  kdyno stat --metric time.elapsed_time      one metric
+  kdyno stat --metric '*.time.elapsed_time'  one metric, of whatever program
   kdyno stat before.txt after.txt            two columns of numbers from files";
 
 const NORMALIZE_EXAMPLES: &str = "\
@@ -101,6 +121,7 @@ pub enum Command {
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
     /// List finished runs, one per line
+    #[command(after_help = LIST_EXAMPLES)]
     List(ListArgs),
     /// Show everything about one run
     #[command(after_help = SHOW_EXAMPLES)]
@@ -122,6 +143,7 @@ pub enum Command {
     /// Put back what a run that died has left changed
     Restore,
     /// Run a built-in workload by itself: usemem
+    #[command(after_help = WORKLOAD_EXAMPLES)]
     Workload {
         /// usemem; see `kdyno workload usemem --help`
         #[arg(value_parser = ["usemem"])]
@@ -131,11 +153,13 @@ pub enum Command {
         arguments: Vec<OsString>,
     },
     /// Print a completion script for a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
     },
     /// Write man pages into a directory
+    #[command(after_help = MAN_EXAMPLES)]
     Man {
         /// Where to
         directory: PathBuf,

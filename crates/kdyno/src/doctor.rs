@@ -74,15 +74,18 @@ fn render(report: &Report, colours: bool) -> String {
     for finding in of(Level::Ok) {
         entry(finding, colours, &mut out);
     }
-    let count = |level| of(level).count();
+    let count = |level, word: &str| match of(level).count() {
+        1 => format!("1 {word}"),
+        count => format!("{count} {word}s"),
+    };
     let _ = writeln!(
         out,
-        "\n{}, kernel {}: {} warnings, {} notes, {} ok",
+        "\n{}, kernel {}: {}, {}, {} ok",
         report.testbox,
         report.kernel,
-        count(Level::Warning),
-        count(Level::Note),
-        count(Level::Ok)
+        count(Level::Warning, "warning"),
+        count(Level::Note, "note"),
+        of(Level::Ok).count()
     );
     if report.quick {
         out.push_str("without --quick timers and interference are measured as well\n");

@@ -16,24 +16,29 @@ pub fn completions(shell: clap_complete::Shell, context: &mut Context) -> anyhow
     Ok(Status::Done)
 }
 
-/// `kdyno man DIRECTORY`: one page per subcommand.
+/// `kdyno man DIRECTORY`: one page per subcommand, also per subcommand of one.
 pub fn man_pages(directory: &Path, context: &mut Context) -> anyhow::Result<Status> {
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     let mut main = Cli::command().disable_help_subcommand(true);
     // Gives subcommands their full names: `kdyno run` in use, `kdyno-run` as a page.
     main.build();
-    let subcommands = main.get_subcommands().cloned();
-    for command in std::iter::once(main.clone()).chain(subcommands) {
+    for command in with_subcommands(&main) {
         let name = command
             .get_display_name()
             .unwrap_or(command.get_name())
             .to_owned();
         let path = directory.join(format!("{name}.1"));
-        std::fs::write(&path, page(&command)?).with_context(|| path.display().to_string())?;
+        std::fs::write(&path, page(command)?).with_context(|| path.display().to_string())?;
         writeln!(context.out, "{}", path.display())?;
     }
     context.out.flush()?;
     Ok(Status::Done)
+}
+
+/// A command and all below it, as they refer to each other.
+fn with_subcommands(command: &clap::Command) -> Vec<&clap::Command> {
+    let below = command.get_subcommands().flat_map(with_subcommands);
+    std::iter::once(command).chain(below).collect()
 }
 
 /// One page; the examples stand as they are, line by line.

@@ -16,6 +16,7 @@ mod events;
 mod extremes;
 mod faults;
 mod help;
+mod manual;
 mod run;
 mod settings;
 mod usemem;

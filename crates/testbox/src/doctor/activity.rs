@@ -166,13 +166,12 @@ pub(super) fn load(sight: &Sight<'_>) -> Option<Finding> {
 
 /// Programs of the system that work for minutes when their timer says so, and words of their
 /// arguments that mean that they only wait.
-const MAINTENANCE: [(&str, Option<&str>); 19] = [
+const MAINTENANCE: [(&str, Option<&str>); 17] = [
     ("apt", None),
     ("apt-get", None),
     ("apt.systemd.dai", None),
     ("dpkg", None),
     ("unattended-upgr", Some("unattended-upgrade-shutdown")),
-    ("packagekitd", None),
     ("dnf", None),
     ("dnf-automatic", None),
     ("yum", None),
@@ -185,7 +184,6 @@ const MAINTENANCE: [(&str, Option<&str>); 19] = [
     ("e2scrub", None),
     ("logrotate", None),
     ("mdcheck", None),
-    ("freshclam", Some("--daemon")),
 ];
 
 pub(super) fn maintenance(sight: &Sight<'_>) -> Option<Finding> {

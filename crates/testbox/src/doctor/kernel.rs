@@ -152,8 +152,7 @@ pub(super) fn log(sight: &Sight<'_>) -> Option<Finding> {
     let why = "warnings of the kernel during a run are not kept with it";
     Some(
         Finding::new("kernel-log", level, what, why)
-            .hint("run as root, or let everybody read it")
-            .setting("sysctl.kernel.dmesg_restrict=0"),
+            .hint("run as root, or sysctl -w kernel.dmesg_restrict=0"),
     )
 }
 
@@ -168,8 +167,7 @@ pub(super) fn perf(sight: &Sight<'_>) -> Option<Finding> {
     let why = "above 1 programs without privilege count no events of the kernel";
     Some(
         Finding::new("perf", level, what, why)
-            .hint("run as root, or lower it")
-            .setting("sysctl.kernel.perf_event_paranoid=1"),
+            .hint("run as root, or sysctl -w kernel.perf_event_paranoid=1"),
     )
 }
 
