@@ -418,21 +418,6 @@ pub(crate) fn effective_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Bytes that a user may still write on the file system of `path`.
-///
-/// # Errors
-/// When the kernel does not say.
-pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: statvfs is plain numbers, for which all zeros is a value; both pointers are valid.
-    let found = unsafe {
-        let mut found: libc::statvfs = std::mem::zeroed();
-        check(libc::statvfs(path.as_ptr(), &raw mut found))?;
-        found
-    };
-    Ok(found.f_bavail.saturating_mul(found.f_frsize))
-}
-
 /// Sleeps until a moment of `CLOCK_MONOTONIC`, nanoseconds; a signal may wake it before.
 pub(crate) fn sleep_until_ns(moment: u64) {
     let time = libc::timespec {

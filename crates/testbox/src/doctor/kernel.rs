@@ -135,7 +135,7 @@ pub(super) fn privilege(sight: &Sight<'_>) -> Option<Finding> {
 }
 
 pub(super) fn cgroups(sight: &Sight<'_>) -> Option<Finding> {
-    let usable = !cgroup::parents(sight.places.root).is_empty();
+    let usable = !cgroup::parents(sight.places.root, &[]).is_empty();
     let (level, what) = match sight.fact("cgroup.version") {
         Some(version) if usable => (Level::Ok, format!("cgroup version {version}")),
         _ => (Level::Note, "no cgroup that trials could have".to_owned()),
