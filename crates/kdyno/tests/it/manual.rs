@@ -15,7 +15,7 @@ const NOT_RUN: [(&str, &str); 3] = [
         "it takes minutes and needs a build of another program",
     ),
     (
-        "cargo run --release -p kdyno-stats --example calibration -- 20000 1",
+        "cargo run --release -p kdyno-stats --example calibration -- --trials 20000 --seed 1",
         "it takes minutes of all CPUs",
     ),
 ];
@@ -120,7 +120,7 @@ impl Sandbox {
         }
         let path = std::env::var("PATH").unwrap_or_default();
         fresh
-            .command_of("/bin/bash".as_ref(), &["-o", "pipefail", "-c", &line])
+            .command_of("/bin/bash".as_ref(), &["-e", "-o", "pipefail", "-c", &line])
             .current_dir(fresh.path("box"))
             .env("HOME", fresh.path("box"))
             .env_remove("XDG_CONFIG_HOME")
@@ -145,6 +145,8 @@ fn fill(bench: &Bench) {
     executable(bench, "cargo", cargo);
     executable(bench, "cmd1", "#!/bin/sh\nsleep 0.01\n");
     executable(bench, "cmd2", "#!/bin/sh\nsleep 0.02\n");
+    let stream = "#!/bin/sh\necho 'Copy:  12345.6  0.013'\necho 'Triad: 13579.2  0.018'\n";
+    executable(bench, "stream", stream);
     for job in std::fs::read_dir(root().join("jobs"))
         .expect("jobs")
         .flatten()
@@ -263,18 +265,21 @@ fn collect(words: &[&str], found: &mut Vec<String>) {
     }
 }
 
-/// The indented commands of a document, outside of fences.
+/// The indented commands of a document, outside of fences: each by itself, but a block with a
+/// here-document as the one script that it is.
 fn commands_in(document: &str) -> Vec<String> {
     let mut fenced = false;
     let mut found = Vec::new();
-    for line in document.lines() {
-        if line.starts_with("```") {
-            fenced = !fenced;
+    let mut block: Vec<&str> = Vec::new();
+    for line in document.lines().chain([""]) {
+        fenced ^= line.starts_with("```");
+        match line.strip_prefix("    ").filter(|_| !fenced) {
+            Some(command) => block.push(command),
+            None if block.iter().any(|command| command.contains("<<")) => {
+                found.push(std::mem::take(&mut block).join("\n"));
+            }
+            None => found.extend(block.drain(..).map(str::to_owned)),
         }
-        let Some(command) = line.strip_prefix("    ").filter(|_| !fenced) else {
-            continue;
-        };
-        found.push(command.to_owned());
     }
     found
 }
