@@ -2,7 +2,7 @@
 //! become words. Done once per testbox, before the first trial, so that all variants of a case
 //! see the same machine.
 
-use crate::catalog::{Catalog, OptionKind, Part, Program, ReadySpec};
+use crate::catalog::{Catalog, OptionKind, Part, Program, ReadySpec, matches};
 use crate::expr::{Scope, evaluate, fill};
 use crate::setting;
 use crate::spec::CaseSpec;
@@ -240,13 +240,11 @@ impl Names {
                     }
                 }
                 Part::Choose(option, choices) => {
-                    let value = self.texts.get(option);
-                    found.extend(
-                        choices
-                            .iter()
-                            .filter(|(name, _)| Some(name) == value)
-                            .map(|(_, body)| body),
-                    );
+                    let Some(value) = self.texts.get(option) else {
+                        continue;
+                    };
+                    let chosen = choices.iter().filter(|(name, _)| matches(name, value));
+                    found.extend(chosen.map(|(_, body)| body));
                 }
             }
         }
@@ -433,10 +431,10 @@ fn rules(spec: &CaseSpec, program: &Program, names: &Names) -> Result<ExtractRul
         }
     }
     rules.metrics.retain(|rule| {
-        let mut limits = program.only.iter().filter(|(name, ..)| *name == rule.name);
-        limits.all(|(_, option, values)| {
-            let value = names.texts.get(option);
-            value.is_some_and(|value| values.contains(value))
+        let mut limits = program.only.iter().filter(|only| only.metric == rule.name);
+        limits.all(|only| {
+            let value = names.texts.get(&only.option);
+            value.is_some_and(|value| only.allows(value))
         })
     });
     rules.prefix.clone_from(&spec.testcase);

@@ -1,7 +1,7 @@
 //! Reads a `program.yaml`. Every key is known or an error, so that a typing mistake in an entry
 //! is found when it is loaded and not in a table.
 
-use super::{OptionKind, OptionSpec, Part, Program, ReadySpec, ServerSpec, Tool};
+use super::{Only, OptionKind, OptionSpec, Part, Program, ReadySpec, ServerSpec, Tool, matches};
 use crate::error::{JobError, Source};
 use crate::node::{Key, Node};
 use crate::read::read_documents;
@@ -49,6 +49,8 @@ pub(super) fn program(source: Source<'_>) -> Read<Program> {
     if let Some(rounds) = &rounds {
         rounds.only(&["at_most", "until"])?;
     }
+    let options = entry.map("options", load_option)?;
+    check_choices(&entry, &options)?;
     let until = |key| rounds.as_ref().map_or(Ok(None), |r| r.optional_text(key));
     Ok(Program {
         name: entry.text("program")?,
@@ -60,7 +62,7 @@ pub(super) fn program(source: Source<'_>) -> Read<Program> {
             .transpose()?,
         instrument_builtin: instrument.optional_text("builtin")?,
         instrument_external: instrument.text("external")?,
-        options: entry.map("options", load_option)?,
+        options,
         lets: entry.map("let", |name, value| {
             Ok((name.text.clone(), value.as_text()?))
         })?,
@@ -261,6 +263,41 @@ fn load_part<'a, T>(
     })
 }
 
+/// Refuses parts for values that an option cannot have: they would never apply.
+fn check_choices(entry: &Entry<'_>, options: &[OptionSpec]) -> Read<()> {
+    for section in [
+        "command",
+        "environment",
+        "settings",
+        "needs",
+        "setup",
+        "load",
+    ] {
+        for part in entry.list(section, |part| Ok(part.at(part.node)))? {
+            let Some(name) = part.optional("choose") else {
+                continue;
+            };
+            let option = name.as_text()?;
+            let Some(spec) = options.iter().find(|spec| spec.name == option) else {
+                return Err(name.error(format!("there is no option `{option}`")));
+            };
+            let OptionKind::Choice(values) = &spec.kind else {
+                continue;
+            };
+            let body = ["words", "set"].iter().find_map(|body| part.optional(body));
+            if let Some(body) = body {
+                body.each(
+                    |key, at| match values.iter().any(|v| matches(&key.text, v)) {
+                        true => Ok(()),
+                        false => Err(at.error(format!("`{}` is no value of `{option}`", key.text))),
+                    },
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// What a machine can be asked for.
 const NEEDS: [&str; 6] = ["memory", "cpus", "numa_nodes", "disk", "root", "path"];
 
@@ -350,6 +387,7 @@ fn load_metric(name: &Key, entry: &Entry<'_>) -> Read<MetricRule> {
         "better",
         "role",
         "only",
+        "except",
         "reduce",
         "ratio",
         "spread",
@@ -379,20 +417,26 @@ fn load_per(name: &Key, entry: &Entry<'_>) -> Read<Option<(String, String)>> {
     Ok(per.map(|expression| (name.text.clone(), expression)))
 }
 
-/// Metric, option and the values of it that give the metric.
-type Only = (String, String, Vec<String>);
-
 fn load_only(name: &Key, entry: &Entry<'_>) -> Read<Vec<Only>> {
-    let Some(only) = entry.optional("only") else {
-        return Ok(Vec::new());
-    };
-    only.each(|option, values| {
-        let values = match values.node.items() {
-            Some(items) => items.iter().map(|item| values.at(item).as_text()).collect(),
-            None => values.as_text().map(|value| vec![value]),
+    let mut all = Vec::new();
+    for (key, is_except) in [("only", false), ("except", true)] {
+        let Some(only) = entry.optional(key) else {
+            continue;
         };
-        Ok((name.text.clone(), option.text.clone(), values?))
-    })
+        all.extend(only.each(|option, values| {
+            let values = match values.node.items() {
+                Some(items) => items.iter().map(|item| values.at(item).as_text()).collect(),
+                None => values.as_text().map(|value| vec![value]),
+            };
+            Ok(Only {
+                metric: name.text.clone(),
+                option: option.text.clone(),
+                values: values?,
+                is_except,
+            })
+        })?);
+    }
+    Ok(all)
 }
 
 fn load_derive(entry: &Entry<'_>) -> Read<Derive> {

@@ -60,8 +60,48 @@ pub struct Program {
     pub rules: ExtractRules,
     /// Metrics that are divided by a number: metric, expression.
     pub per: Vec<(String, String)>,
-    /// Metrics that only some values of an option give: metric, option, values.
-    pub only: Vec<(String, String, Vec<String>)>,
+    /// Metrics that only some values of an option give.
+    pub only: Vec<Only>,
+}
+
+/// A metric that only some values of an option give, or all but some.
+#[derive(Clone, Debug)]
+pub struct Only {
+    /// Which metric.
+    pub metric: String,
+    /// Which option.
+    pub option: String,
+    /// Values; `*` stands for any characters.
+    pub values: Vec<String>,
+    /// Whether all other values give it, instead of these.
+    pub is_except: bool,
+}
+
+impl Only {
+    /// Whether the metric is there when the option has this value.
+    #[must_use]
+    pub fn allows(&self, value: &str) -> bool {
+        let listed = self.values.iter().any(|pattern| matches(pattern, value));
+        listed != self.is_except
+    }
+}
+
+/// Whether a value is one that a pattern names, in which `*` stands for any characters.
+#[must_use]
+pub fn matches(pattern: &str, value: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == value;
+    };
+    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    let inside = value
+        .strip_prefix(start)
+        .and_then(|behind| behind.strip_suffix(end));
+    // Each piece where it is found first: that leaves the most for those behind it.
+    let left = inside.and_then(|inside| {
+        let mut pieces = middle.split('*');
+        pieces.try_fold(inside, |left, piece| Some(left.split_once(piece)?.1))
+    });
+    left.is_some()
 }
 
 /// The executable of a program.
@@ -138,7 +178,8 @@ pub enum Part<T> {
     Always(T),
     /// When the expression is not 0.
     When(String, T),
-    /// The entry for the value of an option; none when the value has no entry.
+    /// The entries for the value of an option, whose names may hold `*` for any characters; none
+    /// when the value has no entry.
     Choose(String, Vec<(String, T)>),
 }
 
@@ -187,5 +228,29 @@ impl Program {
     #[must_use]
     pub fn option(&self, name: &str) -> Option<&OptionSpec> {
         self.options.iter().find(|option| option.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        for (pattern, value, expected) in [
+            ("fork", "fork", true),
+            ("fork", "fork-sleep", false),
+            ("fork*", "fork", true),
+            ("*-hugetlb", "anon-w-seq-hugetlb", true),
+            ("*-hugetlb", "hugetlb", false),
+            ("mmap-*-rand*", "mmap-pread-rand-mt", true),
+            ("mmap-*-rand*", "mmap-pread-seq-mt", false),
+            ("*x*x", "x", false),
+            ("*x*x", "xx", true),
+            ("*", "", true),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(matches(pattern, value), expected, "{pattern} {value}");
+        }
     }
 }
