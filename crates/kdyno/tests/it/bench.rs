@@ -169,6 +169,10 @@ pub fn settings_now() -> String {
         "/proc/sys/vm/swappiness",
         "/proc/sys/vm/nr_hugepages",
         "/proc/sys/vm/nr_overcommit_hugepages",
+        "/proc/sys/vm/max_map_count",
+        "/sys/kernel/mm/ksm/run",
+        "/sys/kernel/mm/ksm/pages_to_scan",
+        "/sys/kernel/mm/ksm/sleep_millisecs",
         "/sys/kernel/mm/transparent_hugepage/enabled",
         "/sys/kernel/mm/transparent_hugepage/defrag",
     ] {

@@ -1,6 +1,6 @@
 //! The workload `usemem` by itself: lines, bytes and exit status of the tool it stands in for.
 
-use crate::bench::{Bench, Printed};
+use crate::bench::{Bench, Printed, cgroups_left, machine_turn, settings_now};
 
 fn usemem(words: &[&str]) -> Printed {
     let bench = Bench::new();
@@ -151,4 +151,274 @@ fn figures_of_another_usemem_are_never_compared() {
         .ok()
         .says("not compared")
         .says("usemem/external");
+}
+
+/// Lines that end as the lines of calls do that are timed by themselves: bytes by what was done.
+fn timed(printed: &Printed) -> Vec<(u64, String)> {
+    let lines = printed.out.lines().filter_map(|line| {
+        let (what, usecs) = line.strip_suffix(" usecs")?.split_once(" in ")?;
+        let _usecs: u64 = usecs.parse().unwrap();
+        let (count, what) = what.split_once(' ')?;
+        Some((count.parse().unwrap(), what.to_owned()))
+    });
+    lines.collect()
+}
+
+#[test]
+fn every_kind_of_memory_and_call_leaves_its_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let in_dir = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (file, each) = (in_dir("file"), in_dir("each"));
+    let written = 4_718_592; // 4 MiB and an eighth.
+    for (words, bytes, free) in [
+        (vec!["-a"], vec![written], 1),
+        (vec!["-L", "-r", "2"], vec![8_912_896], 1),
+        (vec!["--memfd", "-S", "-A", "-D"], vec![written], 1),
+        (vec!["-f", &file, "-S", "-B", "64k"], vec![written], 1),
+        (
+            vec!["-o", "--each-file", &each, "-n", "2"],
+            vec![written; 2],
+            2,
+        ),
+        (
+            vec!["--read-file", "--each-file", &each, "-t", "2"],
+            vec![4 << 20; 2],
+            0,
+        ),
+        (
+            vec!["--read-file", "-R", "-r", "2", "-f", &file],
+            vec![8 << 20],
+            0,
+        ),
+        (vec!["-O", "-e", "2us"], vec![written], 1),
+        (
+            vec!["-n", "2", "-t", "2", "-O", "-b", "-y", "-x", "-r", "3"],
+            vec![13_107_200; 4],
+            4,
+        ),
+        (vec!["-O", "-M", "-N", "-H"], vec![written], 1),
+        (vec!["-O", "-Z"], vec![8_912_896], 1),
+        (
+            vec!["-O", "--punch-holes", "--madv-pageout"],
+            vec![written],
+            1,
+        ),
+        (vec!["--memfd", "--fallocate-punch-holes"], vec![written], 1),
+        (
+            vec!["-P", "--main-write-data", "-n", "2", "-O"],
+            vec![written; 2],
+            0,
+        ),
+        // What a signal starts counts its own accesses only.
+        (
+            vec!["-O", "-W", "--no-signal", "--signal-verify"],
+            vec![4 << 20],
+            1,
+        ),
+        (
+            vec![
+                "-O",
+                "--write-signal-write",
+                "--signal-write-times",
+                "3",
+                "--signal-fork",
+                "--no-signal",
+            ],
+            vec![12 << 20],
+            1,
+        ),
+    ] {
+        let mut words = words;
+        words.push("4m");
+        let printed = usemem(&words).ok();
+        assert_eq!(bytes_of(&printed), bytes, "{words:?}");
+        assert_eq!(free_lines(&printed), free, "{words:?}");
+    }
+    for (words, lines) in [
+        (
+            &["-O", "-E", "-n", "2", "4m"][..],
+            vec![(40 << 20, "bytes remapped"); 2],
+        ),
+        (&["-n", "50", "0"], vec![(50, "processes")]),
+        (
+            &["--read-file", "--truncate", "--each-file", &each, "4m"],
+            vec![(4 << 20, "bytes truncated")],
+        ),
+    ] {
+        let lines: Vec<(u64, String)> = lines.into_iter().map(|(n, w)| (n, w.to_owned())).collect();
+        assert_eq!(timed(&usemem(words).ok()), lines, "{words:?}");
+    }
+    assert_eq!(std::fs::metadata(format!("{each}-0")).unwrap().len(), 0);
+    assert_eq!(
+        std::fs::metadata(format!("{each}-1")).unwrap().len(),
+        4 << 20
+    );
+    usemem(&["-f", "/nonexistent/file", "4m"])
+        .with_status(1)
+        .says("/nonexistent/file");
+}
+
+#[test]
+fn memory_moves_between_nodes() {
+    if !std::path::Path::new("/sys/devices/system/node/node0").exists() {
+        eprintln!("skipped the look at NUMA options: this kernel has no nodes");
+        return;
+    }
+    let printed = usemem(&["-O", "--numa-cpu", "0", "--numa-memory", "0", "4m"]).ok();
+    assert_eq!(bytes_of(&printed), [4_718_592]);
+    for (option, node, done) in [
+        ("--migrate", "0:0", "bytes migrated"),
+        ("--mbind", "0", "bytes bound"),
+    ] {
+        let printed = usemem(&["-O", option, node, "4m"]).ok();
+        assert_eq!(timed(&printed), [(4 << 20, done.to_owned())]);
+    }
+    for option in ["--mbind", "--numa-memory", "--numa-cpu"] {
+        usemem(&["-O", option, "999", "4m"])
+            .with_status(1)
+            .says("hint: see /sys/devices/system/node/");
+    }
+}
+
+#[test]
+fn a_task_waits_for_signals_and_does_what_each_starts() {
+    let bench = Bench::new();
+    let pids = bench.path("pids");
+    let words = [
+        "workload",
+        "usemem",
+        "-n",
+        "1",
+        "-O",
+        "-W",
+        "--signal-loop",
+        "--signal-verify",
+        "--write-signal-write",
+        "--signal-write-data",
+        "7",
+        "-p",
+    ];
+    let mut child = bench
+        .command(&words)
+        .arg(&pids)
+        .arg("1m")
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let pid = || {
+        std::fs::read_to_string(&pids)
+            .ok()
+            .filter(|text| text.ends_with('\n'))
+    };
+    crate::bench::wait_until(|| pid().is_some());
+    let pid = pid().unwrap();
+    for _ in 0..3 {
+        let sent = std::process::Command::new("kill")
+            .args(["-USR1", pid.trim()])
+            .status();
+        assert!(sent.unwrap().success());
+        // What was written after the last signal is verified, then written again.
+        let line = lines.next().unwrap().unwrap();
+        assert!(line.starts_with("2097152 bytes / "), "{line}");
+    }
+    let ended = std::process::Command::new("kill").arg(pid.trim()).status();
+    assert!(ended.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn detached_tasks_go_on_and_a_lost_one_ends_those_that_wait_for_it() {
+    let bench = Bench::new();
+    let pids = bench.path("pids");
+    let pid_file = pids.to_str().unwrap();
+    let words = [
+        "workload", "usemem", "-d", "-s", "60", "-n", "2", "-O", "-p", pid_file, "1m",
+    ];
+    let mut detaching = bench
+        .command(&words)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(detaching.wait().unwrap().success());
+    let text = std::fs::read_to_string(&pids).unwrap();
+    assert_eq!(text.lines().count(), 2);
+    for pid in text.lines() {
+        assert!(std::path::Path::new("/proc").join(pid).exists());
+        std::process::Command::new("kill")
+            .args(["-KILL", pid])
+            .status()
+            .unwrap();
+    }
+    let words = [
+        "workload", "usemem", "-x", "-g", "-n", "2", "-O", "-p", pid_file, "1m",
+    ];
+    std::fs::remove_file(&pids).unwrap();
+    let mut waiting = bench
+        .command(&words)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let both = || std::fs::read_to_string(&pids).is_ok_and(|text| text.lines().count() == 2);
+    crate::bench::wait_until(both);
+    let text = std::fs::read_to_string(&pids).unwrap();
+    let first = text.lines().next().unwrap();
+    std::process::Command::new("kill")
+        .args(["-KILL", first])
+        .status()
+        .unwrap();
+    assert_eq!(waiting.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn root_all_cases_of_the_suite_run_and_leave_nothing_behind() {
+    let Some(_turn) = machine_turn("all cases of the suite") else {
+        return;
+    };
+    let bench = Bench::new();
+    let catalog = include_str!("../../../job/catalog/vm-scalability/program.yaml");
+    let (_, cases) = catalog.split_once("choices:\n      [").unwrap();
+    let (cases, _) = cases.split_once(']').unwrap();
+    let cases: Vec<&str> = cases
+        .split(',')
+        .map(str::trim)
+        .filter(|c| !c.is_empty())
+        .collect();
+    assert_eq!(cases.len(), 71, "those of the suite");
+    let mounts_and_swaps = || {
+        ["/proc/self/mounts", "/proc/swaps"].map(|path| {
+            let text = std::fs::read_to_string(path).unwrap();
+            text.lines().count()
+        })
+    };
+    let (before, in_use) = (settings_now(), mounts_and_swaps());
+    let job = bench.file(
+        "job.yaml",
+        format!(
+            "vm-scalability: {{test: [{}], size: 48M, nr_task: 2, nr_process: 100}}\n\
+             runtime: 0s\nruns: 1\nwarm_up: 0\nmonitors: none\n",
+            // It sleeps for ten seconds, and is as `fork` but for that.
+            cases
+                .iter()
+                .filter(|c| **c != "fork-sleep")
+                .copied()
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+    );
+    let printed = bench.kdyno(&["run", "--no-doctor", &job]).ok();
+    let rows = bench.listed();
+    for case in cases.iter().filter(|case| **case != "fork-sleep") {
+        let has_run = rows.iter().any(|row| {
+            let params = row["case"]["params"].as_str().unwrap();
+            params.ends_with(&format!("-48M-{case}"))
+        });
+        let is_skipped = printed.err.contains(&format!("-48M-{case}: it needs "));
+        assert!(has_run != is_skipped, "{case}: {}", printed.err);
+    }
+    assert_eq!(settings_now(), before);
+    assert!(cgroups_left().is_empty());
+    assert_eq!(mounts_and_swaps(), in_use);
 }

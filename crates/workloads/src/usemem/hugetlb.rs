@@ -4,7 +4,9 @@
 //! are counted beforehand. The kernel has the last word: another process may take pages between
 //! the look and the use, and a cgroup may hold fewer.
 
-use std::path::Path;
+use super::run::RunError;
+use super::{sys, task};
+use std::path::{Path, PathBuf};
 
 /// The size of the pages used.
 pub(super) const PAGE_BYTES: u64 = 2 << 20;
@@ -30,6 +32,52 @@ pub(super) fn available(root: &Path) -> Option<u64> {
         free.saturating_sub(reserved)
             .saturating_add(overcommit.saturating_sub(surplus)),
     )
+}
+
+/// Empties the pool under `root` and fills it with pages for `bytes` bytes so often, says how long
+/// that took, and gives the pool its size back.
+///
+/// # Errors
+/// [`RunError::File`] when the pool cannot be changed, [`RunError::PoolSize`] when it stays small.
+pub(super) fn cycle(bytes: u64, times: u64, root: &Path) -> Result<(), RunError> {
+    let path = root.join("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
+    let before = pool_size(&path)?;
+    let began = sys::now();
+    let cycled = (0..times).try_for_each(|_| {
+        set_pool_size(&path, 0)?;
+        set_pool_size(&path, pages(bytes))
+    });
+    let took = sys::now().saturating_sub(began);
+    set_pool_size(&path, before).and(cycled)?;
+    task::say(&format!(
+        "{times} pool cycles in {} usecs\n",
+        took.as_micros()
+    ))
+}
+
+fn pool_error(path: &Path) -> impl Fn(std::io::Error) -> RunError {
+    let path: PathBuf = path.to_owned();
+    move |source| RunError::File {
+        path: path.clone(),
+        source,
+        hint: "run it as root, on a kernel with huge pages",
+    }
+}
+
+fn pool_size(path: &Path) -> Result<u64, RunError> {
+    let text = std::fs::read_to_string(path).map_err(pool_error(path))?;
+    text.trim()
+        .parse()
+        .map_err(|_| pool_error(path)(std::io::ErrorKind::InvalidData.into()))
+}
+
+fn set_pool_size(path: &Path, wanted: u64) -> Result<(), RunError> {
+    std::fs::write(path, format!("{wanted}\n")).map_err(pool_error(path))?;
+    match pool_size(path)? {
+        // Pages in use stay in the pool, whatever is asked for.
+        got if got < wanted => Err(RunError::PoolSize { wanted, got }),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -67,6 +115,17 @@ mod tests {
             ("nr_overcommit_hugepages", "0\n"),
         ]);
         assert_eq!(available(broken.path()), None);
+    }
+
+    #[test]
+    fn after_cycles_the_pool_is_what_it_was() {
+        let root = pool(&[("nr_hugepages", "3\n")]);
+        cycle(10 * PAGE_BYTES, 2, root.path()).expect("cycles");
+        let path = root
+            .path()
+            .join("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
+        assert_eq!(pool_size(&path).expect("a size"), 3);
+        assert!(cycle(1, 1, pool(&[]).path()).is_err());
     }
 
     #[test]

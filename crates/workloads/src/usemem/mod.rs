@@ -6,9 +6,13 @@
 //! tests no option, so that memory is measured and not the loop; throughput is therefore never
 //! compared with that of the other tool.
 //!
-//! Files, `mlock`, `msync`, signals, NUMA binding and detaching are not here.
+//! Options that the suite's tool lacks stand for other tools of the suite: `--read-file` and
+//! `--direct-write` for `dd`, `--truncate` for `rm`, `--migrate`, `--mbind` and `--ksm` for the
+//! programs of these names, `--pool-cycles` for a shell loop. Each prints a line of its own form.
 
+mod files;
 mod hugetlb;
+mod ksm;
 mod options;
 mod random;
 mod run;
@@ -16,7 +20,7 @@ mod sweep;
 mod sys;
 mod task;
 
-pub use options::{Invocation, Options, UsageError, help, parse};
+pub use options::{AfterSignal, Invocation, Options, UsageError, help, parse};
 pub use run::RunError;
 
 use std::ffi::OsString;

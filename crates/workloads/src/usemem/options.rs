@@ -5,68 +5,13 @@
 //! clusters, values attached or separate, operands anywhere. Abbreviated long options are not
 //! understood. A number is read strictly: `2x` is refused, not taken for 2.
 
+mod table;
+
 use std::ffi::OsString;
 use std::fmt::Write;
+use table::{Effect, Spec, TABLE};
 
-/// What a run of `usemem` is asked to do. Sizes are in bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// `-n`: processes; 0 as 1.
-    pub processes: u64,
-    /// `-t`: threads in each process; 0 as 1.
-    pub threads: u64,
-    /// `-F`: all pages are faulted in when memory is obtained.
-    pub prefault: bool,
-    /// `-P`: the parent obtains the memory, for all.
-    pub prealloc: bool,
-    /// `-u`: memory is obtained in pieces of this size; 0 for one piece.
-    pub unit: u64,
-    /// `-j`: distance of two accesses, cut to whole words; 0 for each word.
-    pub step: u64,
-    /// `-r`: passes over the memory, at least 1.
-    pub repeat: u64,
-    /// `-o`: words are read instead of written.
-    pub readonly: bool,
-    /// `-R`: words are accessed in random order.
-    pub random: bool,
-    /// `--random-seed`: makes the random order the same in each run.
-    pub random_seed: Option<u64>,
-    /// `-T`: whole seconds after which a task stops early; 0 for never.
-    pub runtime: u64,
-    /// `-O`: anonymous memory, not a private mapping of /dev/zero.
-    pub anonymous: bool,
-    /// `-U`: memory of 2 MB pages from the pool.
-    pub hugetlb: bool,
-    /// `--madv-thp`: transparent huge pages are asked for.
-    pub madv_thp: bool,
-    /// `-q`: no dot for each repetition.
-    pub quiet: bool,
-    /// The operand: how much memory each task passes over.
-    pub size: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            processes: 0,
-            threads: 0,
-            prefault: false,
-            prealloc: false,
-            unit: 0,
-            step: 0,
-            repeat: 1,
-            readonly: false,
-            random: false,
-            random_seed: None,
-            runtime: 0,
-            anonymous: false,
-            hugetlb: false,
-            madv_thp: false,
-            quiet: false,
-            size: 0,
-        }
-    }
-}
+pub use table::{AfterSignal, Options};
 
 impl Options {
     /// Bytes of one piece of memory: the unit, but no more than the size.
@@ -77,6 +22,18 @@ impl Options {
             unit => unit.min(self.size),
         }
     }
+
+    /// Whether anybody writes words, so that a file must be open for writing.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        !self.readonly || self.after_signal.write || self.main_write_data
+    }
+
+    /// Whether each process has a file of its own, or all have one.
+    #[must_use]
+    pub fn has_file(&self) -> bool {
+        self.file.is_some() || self.each_file.is_some() || self.memfd
+    }
 }
 
 /// What the arguments ask for.
@@ -85,7 +42,7 @@ pub enum Invocation {
     /// The help text.
     Help,
     /// A run.
-    Run(Options),
+    Run(Box<Options>),
 }
 
 /// Why the arguments were refused.
@@ -136,6 +93,14 @@ pub enum UsageError {
     /// Huge pages were asked for in a mapping of a file.
     #[error("`-U` needs anonymous memory\nhint: add `-O`")]
     HugetlbNeedsAnonymous,
+    /// Options that do not go together, or one that needs another.
+    #[error("{what}\nhint: {hint}")]
+    Together {
+        /// Which.
+        what: &'static str,
+        /// What to do.
+        hint: &'static str,
+    },
     /// An argument is not valid text.
     #[error("argument `{argument}` is not UTF-8\nhint: `--help` lists the options")]
     NotText {
@@ -143,166 +108,6 @@ pub enum UsageError {
         argument: String,
     },
 }
-
-/// What an option does with its value.
-enum Effect {
-    Help,
-    Flag(fn(&mut Options)),
-    /// A plain number within these bounds.
-    Number(u64, u64, fn(&mut Options, u64)),
-    /// A number of bytes, with a suffix.
-    Size(fn(&mut Options, u64)),
-}
-
-/// One line of the table of options.
-struct Spec {
-    short: Option<char>,
-    long: &'static str,
-    metavar: &'static str,
-    effect: Effect,
-    help: &'static str,
-}
-
-impl Spec {
-    fn takes_value(&self) -> bool {
-        matches!(self.effect, Effect::Number(..) | Effect::Size(_))
-    }
-}
-
-/// The kernel's upper limit of process ids (PID_MAX_LIMIT on 64-bit machines).
-const MOST_TASKS: u64 = 1 << 22;
-
-const fn flag(
-    short: Option<char>,
-    long: &'static str,
-    set: fn(&mut Options),
-    help: &'static str,
-) -> Spec {
-    Spec {
-        short,
-        long,
-        metavar: "",
-        effect: Effect::Flag(set),
-        help,
-    }
-}
-
-const fn value(
-    short: Option<char>,
-    long: &'static str,
-    metavar: &'static str,
-    effect: Effect,
-    help: &'static str,
-) -> Spec {
-    Spec {
-        short,
-        long,
-        metavar,
-        effect,
-        help,
-    }
-}
-
-const TABLE: &[Spec] = &[
-    value(
-        Some('n'),
-        "nproc",
-        "N",
-        Effect::Number(0, MOST_TASKS, |o, v| o.processes = v),
-        "run N processes",
-    ),
-    value(
-        Some('t'),
-        "thread",
-        "M",
-        Effect::Number(0, MOST_TASKS, |o, v| o.threads = v),
-        "run M threads in each process",
-    ),
-    flag(
-        Some('F'),
-        "prefault",
-        |o| o.prefault = true,
-        "fault all pages in when memory is mapped",
-    ),
-    flag(
-        Some('P'),
-        "prealloc",
-        |o| o.prealloc = true,
-        "map once, before the tasks are made",
-    ),
-    value(
-        Some('u'),
-        "unit",
-        "SIZE",
-        Effect::Size(|o, v| o.unit = v),
-        "map in pieces of SIZE",
-    ),
-    value(
-        Some('j'),
-        "step",
-        "SIZE",
-        Effect::Size(|o, v| o.step = v),
-        "access one word in each SIZE bytes",
-    ),
-    value(
-        Some('r'),
-        "repeat",
-        "N",
-        Effect::Number(1, u64::MAX, |o, v| o.repeat = v),
-        "pass over the memory N times; writes are verified",
-    ),
-    flag(
-        Some('o'),
-        "readonly",
-        |o| o.readonly = true,
-        "read words instead of writing them",
-    ),
-    flag(
-        Some('R'),
-        "random",
-        |o| o.random = true,
-        "access words in random order",
-    ),
-    value(
-        None,
-        "random-seed",
-        "N",
-        Effect::Number(0, u32::MAX as u64, |o, v| o.random_seed = Some(v)),
-        "the same random order in each run",
-    ),
-    value(
-        Some('T'),
-        "runtime",
-        "SECONDS",
-        Effect::Number(0, u64::MAX, |o, v| o.runtime = v),
-        "stop each task after SECONDS",
-    ),
-    flag(
-        Some('O'),
-        "anonymous",
-        |o| o.anonymous = true,
-        "map anonymous memory, not /dev/zero",
-    ),
-    flag(
-        Some('U'),
-        "hugetlb",
-        |o| o.hugetlb = true,
-        "map 2 MB pages of the pool; needs -O",
-    ),
-    flag(
-        None,
-        "madv-thp",
-        |o| o.madv_thp = true,
-        "ask for transparent huge pages",
-    ),
-    flag(
-        Some('q'),
-        "quiet",
-        |o| o.quiet = true,
-        "print no dot for each repetition",
-    ),
-    value(Some('h'), "help", "", Effect::Help, "print this help"),
-];
 
 /// The help text.
 #[must_use]
@@ -318,14 +123,16 @@ pub fn help() -> String {
         let short = spec.short.map_or("    ".to_owned(), |c| format!("-{c}, "));
         let long = format!("--{} {}", spec.long, spec.metavar);
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {short}{long:<19} {}", spec.help);
+        let _ = writeln!(text, "  {short}{long:<24} {}", spec.help);
     }
     text.push_str(
         "\nExamples:\n  \
          usemem -n 2 -O 1g                          two processes fault and write 1 GiB each\n  \
          usemem -n 2 --prealloc --prefault -O 1g    each copies on write what the parent mapped\n  \
          usemem -t 4 -R --runtime 30 -O 2g          four threads, random order, 30 s at most\n  \
-         usemem -n 2 -P -F -O -U 512m               with huge pages; the pool needs 768 of them\n",
+         usemem -n 2 -P -F -O -U 512m               with huge pages; the pool needs 768 of them\n  \
+         usemem -n 4 -o --each-file /mnt/f 1g       four processes read sparse files of their own\n  \
+         usemem -O --madv-pageout -W --no-signal 1g push pages out and read them back\n",
     );
     text
 }
@@ -355,7 +162,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Usa
             let option = format!("--{name}");
             let spec = TABLE
                 .iter()
-                .find(|spec| spec.long == name)
+                .find(|spec| spec.long == name || !name.is_empty() && spec.alias == name)
                 .ok_or_else(|| unknown_long(name))?;
             if attached.is_some() && !spec.takes_value() {
                 return Err(UsageError::UnexpectedValue { option });
@@ -371,14 +178,116 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Usa
             operands.push(argument);
         }
     }
-    options.size = match operands.as_slice() {
-        [size] => number("size", size, true, 0, u64::MAX)?,
+    match operands.as_slice() {
+        [size] => options.size = number("size", size, true, 0, u64::MAX)?,
+        [] if options.size > 0 || options.pool_cycles > 0 => {}
         other => return Err(UsageError::Operands { count: other.len() }),
-    };
-    if options.hugetlb && !options.anonymous {
+    }
+    check(&options)?;
+    Ok(Invocation::Run(Box::new(options)))
+}
+
+/// Refuses what does not go together.
+fn check(o: &Options) -> Result<(), UsageError> {
+    if o.hugetlb && !o.anonymous {
         return Err(UsageError::HugetlbNeedsAnonymous);
     }
-    Ok(Invocation::Run(options))
+    let wrong = conflicts(o).into_iter().find(|(wrong, ..)| *wrong);
+    match wrong {
+        Some((_, what, hint)) => Err(UsageError::Together { what, hint }),
+        None => Ok(()),
+    }
+}
+
+/// Each rule: whether it is broken, what is wrong then, and what to do.
+fn conflicts(o: &Options) -> [(bool, &'static str, &'static str); 15] {
+    let kinds = [
+        o.file.is_some(),
+        o.each_file.is_some(),
+        o.memfd,
+        o.anonymous,
+        o.malloc,
+        o.shm_lock,
+    ];
+    let unmapped = o.read_file || o.direct_write;
+    let after = &o.after_signal;
+    [
+        (
+            kinds.iter().filter(|kind| **kind).count() > 1,
+            "memory is asked for in two ways",
+            "give one of -f, --each-file, --memfd, -O, -a, -L",
+        ),
+        (
+            (o.msync || o.msync_async || o.advise || o.fallocate_punch_holes) && !o.has_file(),
+            "-S, -A, -D and --fallocate-punch-holes are about a file",
+            "add -f FILE, --each-file PREFIX or --memfd",
+        ),
+        (
+            unmapped && (o.memfd || !o.has_file()),
+            "--read-file and --direct-write are about a file",
+            "add -f FILE or --each-file PREFIX",
+        ),
+        (
+            o.truncate && o.each_file.is_none(),
+            "--truncate is about files of the processes",
+            "add --each-file PREFIX",
+        ),
+        (
+            o.read_file && o.direct_write,
+            "a file is either read or written",
+            "leave --read-file or --direct-write out",
+        ),
+        (
+            unmapped && (o.prealloc || after.is_any()),
+            "a file that is not mapped is no memory",
+            "leave -P and what waits for a signal out",
+        ),
+        (
+            !o.offset.is_multiple_of(4096),
+            "the offset is not that of a page",
+            "give a multiple of 4k",
+        ),
+        (
+            o.each_file.is_some() && o.prealloc,
+            "each process has a file of its own and -P maps one",
+            "give -f FILE, or leave -P out",
+        ),
+        (
+            o.main_write_data && !o.prealloc,
+            "--main-write-data is about what the parent mapped",
+            "add -P",
+        ),
+        (
+            o.remap && (o.prealloc || o.malloc || o.shm_lock),
+            "-E moves a mapping that others use, or that is not ours to move",
+            "leave -P, -a and -L out",
+        ),
+        (
+            o.ksm && o.threads > 1,
+            "the kernel counts merged pages per process",
+            "give -n instead of -t",
+        ),
+        (
+            o.ksm && (o.readonly || o.has_file() || o.shm_lock || o.hugetlb),
+            "only private pages that are written can be merged",
+            "leave -o, files, -L and -U out",
+        ),
+        (
+            after.at_once && after.again,
+            "without a signal there is nothing to wait for again",
+            "leave --signal-loop or --no-signal out",
+        ),
+        (
+            after.verify && (o.readonly || o.random || o.step > 8 || o.ksm),
+            "not every word holds what --signal-verify looks for",
+            "leave -o, -R, -j and --ksm out",
+        ),
+        (
+            after.verify && !after.read,
+            "--signal-verify is about words that are read",
+            "add -W",
+        ),
+    ]
 }
 
 /// Reads short options written together, such as `-FPn4`; true when one asks for help.
@@ -433,9 +342,25 @@ fn apply(
     match spec.effect {
         Effect::Number(min, max, set) => set(options, number(&option, &text, false, min, max)?),
         Effect::Size(set) => set(options, number(&option, &text, true, 0, u64::MAX)?),
+        Effect::Time(set) => set(options, time(&option, &text)?),
+        Effect::Pair(set) => {
+            let (first, second) = text.split_once(':').unwrap_or((&text, ""));
+            let of = |part: &str| number(&option, part, false, 0, 1023);
+            set(options, of(first)?, of(second)?);
+        }
+        Effect::Text(set) => set(options, text),
         Effect::Flag(_) | Effect::Help => {}
     }
     Ok(false)
+}
+
+/// Nanoseconds: a number with ns, us or ms behind it, or nothing.
+fn time(what: &str, text: &str) -> Result<u64, UsageError> {
+    let (digits, scale) = [("ns", 1), ("us", 1000), ("ms", 1_000_000)]
+        .into_iter()
+        .find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)))
+        .unwrap_or((text, 1));
+    Ok(number(what, digits, false, 0, u64::MAX / scale)? * scale)
 }
 
 /// A decimal or `0x` number between `min` and `max`, with a suffix k, m, g or t (powers of 1024)
@@ -546,7 +471,7 @@ mod tests {
 
     fn run(line: &str) -> Options {
         match parse(words(line)) {
-            Ok(Invocation::Run(options)) => options,
+            Ok(Invocation::Run(options)) => *options,
             other => panic!("`{line}` gave {other:?}"),
         }
     }
@@ -680,12 +605,12 @@ mod tests {
                 "unknown option `--frobnicate`\nhint: `--help` lists the options",
             ),
             (
-                "-Of 1m",
-                "unknown option `-f`\nhint: did you mean `-F` (--prefault)?",
+                "-OK 1m",
+                "unknown option `-K`\nhint: `--help` lists the options",
             ),
             (
-                "-M 1m",
-                "unknown option `-M`\nhint: `--help` lists the options",
+                "-X 1m",
+                "unknown option `-X`\nhint: did you mean `-x` (--sync-free)?",
             ),
         ] {
             assert_eq!(refused(line).to_string(), text);
@@ -722,7 +647,63 @@ mod tests {
         for spec in TABLE {
             assert!(text.contains(&format!("--{}", spec.long)), "{}", spec.long);
         }
-        assert!(text.lines().all(|line| line.len() <= 88), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 92), "{text}");
+    }
+
+    #[test]
+    fn options_of_the_suite_are_understood_by_all_their_names() {
+        assert_eq!(run("-L 1m"), run("--Lock 1m"));
+        assert_eq!(run("--lock 1m"), run("--Lock 1m"));
+        assert_eq!(run("-H 1m"), run("--mncr_hgpgs 1m"));
+        assert_eq!(run("-D -f x 1m"), run("--advice --file=x 1m"));
+        assert_eq!(run("-m 3"), run("3m"));
+        for (text, nanoseconds) in [
+            ("7", 7),
+            ("500ns", 500),
+            ("20us", 20_000),
+            ("3ms", 3_000_000),
+        ] {
+            assert_eq!(
+                run(&format!("-e {text} 1m")).delay_ns,
+                nanoseconds,
+                "{text}"
+            );
+        }
+        assert!(matches!(refused("-e 3s 1m"), UsageError::BadNumber { .. }));
+        assert_eq!(run("--migrate 0:1 1m").migrate, Some((0, 1)));
+        assert!(matches!(
+            refused("--migrate 0 1m"),
+            UsageError::BadNumber { .. }
+        ));
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused_with_a_hint() {
+        for line in [
+            "-O -f x 1m",
+            "-a -L 1m",
+            "-S 1m",
+            "--fallocate-punch-holes -O 1m",
+            "--read-file 1m",
+            "--read-file --memfd 1m",
+            "--direct-write --read-file -f x 1m",
+            "--truncate -f x 1m",
+            "--read-file -f x -P 1m",
+            "-B 100 -f x 1m",
+            "--each-file x -P 1m",
+            "--main-write-data 1m",
+            "-E -P 1m",
+            "--ksm -t 2 1m",
+            "--ksm -o 1m",
+            "-W --signal-loop --no-signal 1m",
+            "-W --signal-verify -R 1m",
+            "--signal-verify 1m",
+        ] {
+            assert!(
+                matches!(refused(line), UsageError::Together { .. }),
+                "{line}"
+            );
+        }
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The parent: it maps what is shared, makes the tasks, starts them together, and waits.
 
-use super::hugetlb;
 use super::options::Options;
-use super::sys::{self, Ending, Fork, Mapping, Region};
-use super::task::Job;
+use super::sys::{self, Ending, Fork, Mapping, Meeting, Region, Source};
+use super::task::{self, Job};
+use super::{files, hugetlb};
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How often the parent looks for a task that died before the start.
@@ -48,15 +48,51 @@ pub enum RunError {
         /// Byte offset in the unit.
         offset: u64,
     },
-    /// Something that tasks need could not be made.
+    /// A system call failed that tasks need or an option asks for.
     #[error("cannot {what}: {source}\nhint: {hint}")]
-    Start {
+    Call {
         /// What was tried.
         what: &'static str,
         /// What the kernel said.
         source: io::Error,
         /// What can be done.
         hint: &'static str,
+    },
+    /// A file could not be used.
+    #[error("{}: {source}\nhint: {hint}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+        /// What can be done.
+        hint: &'static str,
+    },
+    /// The kernel merges no pages.
+    #[error("KSM does not run\nhint: echo 1 > /sys/kernel/mm/ksm/run")]
+    KsmStopped,
+    /// The pool of 2 MB pages did not grow as far as was asked for.
+    #[error(
+        "the pool has {got} of {wanted} huge pages of 2 MB\n\
+         hint: ask for less, or free memory that is in one piece"
+    )]
+    PoolSize {
+        /// Pages asked for.
+        wanted: u64,
+        /// Pages that it then had.
+        got: u64,
+    },
+    /// A child that does what a signal started failed; it said why itself.
+    #[error("the child that a signal started failed with exit status {status}")]
+    ChildFailed {
+        /// Its exit status.
+        status: i32,
+    },
+    /// A child that does what a signal started was killed.
+    #[error("the child that a signal started was killed by signal {signal}")]
+    ChildKilled {
+        /// The signal's number.
+        signal: i32,
     },
     /// The parent could not follow its tasks.
     #[error("cannot wait for the tasks: {0}")]
@@ -91,6 +127,13 @@ pub enum RunError {
     },
 }
 
+impl RunError {
+    /// Makes the error of a system call that fails, for `map_err`.
+    pub(super) fn call(what: &'static str, hint: &'static str) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Call { what, source, hint }
+    }
+}
+
 /// The two ends of the start: tasks report to the parent and wait until it opens the gate.
 struct Gate {
     ready: (PipeReader, PipeWriter),
@@ -106,13 +149,8 @@ struct Seat {
 
 impl Gate {
     fn new() -> Result<Self, RunError> {
-        let pipe = || {
-            io::pipe().map_err(|source| RunError::Start {
-                what: "make a pipe",
-                source,
-                hint: "raise the limit of open files (ulimit -n)",
-            })
-        };
+        let hint = "raise the limit of open files (ulimit -n)";
+        let pipe = || io::pipe().map_err(RunError::call("make a pipe", hint));
         Ok(Self {
             ready: pipe()?,
             open: pipe()?,
@@ -159,32 +197,127 @@ impl Seat {
 /// # Errors
 /// [`RunError`]: of the parent's own work, or else of the first task that failed.
 pub(super) fn run(options: &Options) -> Result<(), RunError> {
+    if options.pool_cycles > 0 {
+        return hugetlb::cycle(options.size, options.pool_cycles, Path::new("/"));
+    }
     check_huge_pages(options, Path::new("/"))?;
-    let zero = match options.anonymous {
+    use_nodes(options, Path::new("/"))?;
+    if options.after_signal.is_any() && !options.after_signal.at_once {
+        sys::count_usr1().map_err(RunError::call("handle SIGUSR1", "give --no-signal"))?;
+    }
+    let start = sys::now();
+    let zero = File::open("/dev/zero").map_err(RunError::call(
+        "open /dev/zero",
+        "-O takes anonymous memory instead",
+    ));
+    let zero = match options.anonymous || options.malloc {
         true => None,
-        false => Some(File::open("/dev/zero").map_err(|source| RunError::Start {
-            what: "open /dev/zero",
-            source,
-            hint: "-O takes anonymous memory instead",
-        })?),
+        false => Some(zero?),
     };
+    let file = files::of_all(options)?;
+    let meeting = |wanted| meeting_of(options, wanted);
+    let (between_passes, before_free) = (meeting(options.sync_rw)?, meeting(options.sync_free)?);
     let mut job = Job {
         options,
-        start: sys::now(),
+        start,
         mapping: Mapping {
-            file: zero.as_ref(),
+            source: source(options, file.as_ref(), zero.as_ref()),
             populate: options.prefault,
             hugetlb: options.hugetlb,
-            advise_huge: options.madv_thp,
+            advise_huge: options.madv_thp || options.mincore_huge,
         },
+        file: file.as_ref(),
         shared: None,
+        between_passes: between_passes.as_ref(),
+        before_free: before_free.as_ref(),
     };
     let shared: Option<Region> = match options.prealloc {
-        true if options.size > 0 => Some(job.map(options.size)?),
+        true if options.size > 0 => Some(prealloc(&job)?),
         _ => None,
     };
     job.shared = shared.as_ref();
     run_processes(&job)
+}
+
+/// Where memory comes from, as the options say.
+fn source<'a>(options: &Options, file: Option<&'a File>, zero: Option<&'a File>) -> Source<'a> {
+    match (file, zero) {
+        (Some(file), _) => Source::Shared {
+            file,
+            offset: options.offset,
+            writable: options.writes(),
+        },
+        _ if options.shm_lock => Source::SystemV,
+        _ if options.malloc => Source::Malloc,
+        (None, Some(zero)) => Source::Private(zero),
+        (None, None) => Source::Anonymous,
+    }
+}
+
+/// Memory that the parent obtains for all, and writes if that was asked for.
+fn prealloc(job: &Job<'_>) -> Result<Region, RunError> {
+    let began = sys::now();
+    let region = job.map(job.options.size)?;
+    if job.options.mlock {
+        let hint = "raise the limit of locked memory (ulimit -l), or ask for less";
+        region.lock().map_err(RunError::call("lock memory", hint))?;
+    }
+    if job.options.main_write_data {
+        task::fill(&region, job.options.size);
+    }
+    if job.options.init_time {
+        let usecs = sys::now().saturating_sub(began).as_micros();
+        task::say(&format!("{usecs} usecs to obtain memory\n"))?;
+    }
+    Ok(region)
+}
+
+/// Lets everything that follows run on, and take memory from, the nodes that were asked for.
+fn use_nodes(options: &Options, root: &Path) -> Result<(), RunError> {
+    if let Some(node) = options.numa_cpu {
+        let path = root.join(format!("sys/devices/system/node/node{node}/cpulist"));
+        let failed = |source| RunError::File {
+            path: path.clone(),
+            source,
+            hint: "see /sys/devices/system/node/online for the nodes that there are",
+        };
+        let list = std::fs::read_to_string(&path).map_err(failed)?;
+        let cpus = cpus_of(&list).ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))?;
+        let hint = "the node may have no CPU, or none that is allowed";
+        sys::run_on(&cpus).map_err(RunError::call("run on the CPUs of a node", hint))?;
+    }
+    if let Some(node) = options.numa_memory {
+        let hint = "see /sys/devices/system/node/has_memory for the nodes that have memory";
+        let bound = sys::take_memory_from(node);
+        bound.map_err(RunError::call("take memory from a node", hint))?;
+    }
+    Ok(())
+}
+
+/// The CPUs of a list such as `0-3,8`.
+fn cpus_of(list: &str) -> Option<Vec<usize>> {
+    let mut cpus = Vec::new();
+    for part in list.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        cpus.extend(first.parse::<usize>().ok()?..=last.parse().ok()?);
+    }
+    Some(cpus)
+}
+
+fn meeting_of(options: &Options, wanted: bool) -> Result<Option<Meeting>, RunError> {
+    if !wanted {
+        return Ok(None);
+    }
+    let tasks = options
+        .processes
+        .max(1)
+        .saturating_mul(options.threads.max(1));
+    let tasks = u32::try_from(tasks).unwrap_or(u32::MAX);
+    let meeting = Meeting::of(tasks);
+    meeting.map(Some).map_err(RunError::call(
+        "map a page for all tasks",
+        "leave -y and -x out",
+    ))
 }
 
 /// Forks the processes, starts their tasks together and waits for all.
@@ -199,7 +332,7 @@ fn run_processes(job: &Job<'_>) -> Result<(), RunError> {
             Ok(Fork::Child) => child(job, &gate.seat(), process),
             Err(source) => {
                 abandon(&children);
-                return Err(RunError::Start {
+                return Err(RunError::Call {
                     what: "fork",
                     source,
                     hint: "lower -n, or raise the limit of processes (ulimit -u, kernel.pid_max)",
@@ -207,25 +340,67 @@ fn run_processes(job: &Job<'_>) -> Result<(), RunError> {
             }
         }
     }
-    if let Err(error) = gate.start(processes * threads) {
+    let started = write_pids(job.options, &children).and_then(|()| gate.start(processes * threads));
+    if let Err(error) = started {
         abandon(&children);
         return Err(error);
     }
-    wait_for(&children, job.options.hugetlb)
+    if job.options.detach {
+        return Ok(());
+    }
+    wait_for(&children, job)?;
+    match job.options.size {
+        0 => {
+            let usecs = sys::now().saturating_sub(job.start).as_micros();
+            task::say(&format!("{processes} processes in {usecs} usecs\n"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the pids of the processes into the file that was asked for, one on a line.
+fn write_pids(options: &Options, children: &[i32]) -> Result<(), RunError> {
+    let Some(path) = &options.pid_file else {
+        return Ok(());
+    };
+    let lines: String = children.iter().map(|pid| format!("{pid}\n")).collect();
+    std::fs::write(path, lines).map_err(|source| RunError::File {
+        path: PathBuf::from(path),
+        source,
+        hint: "see that its directory can be written",
+    })
 }
 
 /// The life of the child process with this index: its threads' tasks, or its one task.
 fn child(job: &Job<'_>, seat: &Seat, process: u64) -> ! {
-    let result = match job.options.threads {
-        0 | 1 => seat.wait().and_then(|()| job.work(process)),
-        threads => run_threads(job, seat, process * threads, threads),
-    };
-    match result {
+    match of_process(job, seat, process) {
         Ok(()) => sys::exit_now(0),
         Err(error) => {
             sys::complain(&format_args!("process {}: {error}", process + 1));
             sys::exit_now(1)
         }
+    }
+}
+
+/// All that the process with this index does, with its own file if it has one.
+fn of_process(job: &Job<'_>, seat: &Seat, process: u64) -> Result<(), RunError> {
+    let path = files::path_of(job.options, process);
+    let file = match &path {
+        Some(path) => Some(files::open(path, job.options, true)?),
+        None => None,
+    };
+    let mut job = *job;
+    if let Some(file) = &file {
+        job.mapping.source = source(job.options, Some(file), None);
+        job.file = Some(file);
+    }
+    match job.options.threads {
+        0 | 1 => seat.wait().and_then(|()| job.work(process))?,
+        threads => run_threads(&job, seat, process * threads, threads)?,
+    }
+    match path.filter(|_| job.options.truncate) {
+        Some(path) => task::say_timed(job.options.size, "truncated", files::truncate(&path)?),
+        None => Ok(()),
     }
 }
 
@@ -240,7 +415,7 @@ fn run_threads(job: &Job<'_>, seat: &Seat, first: u64, threads: u64) -> Result<(
                 Ok(task) => tasks.push(task),
                 Err(source) => {
                     // Leaving the scope would join threads that wait for this one.
-                    sys::complain(&RunError::Start {
+                    sys::complain(&RunError::Call {
                         what: "make a thread",
                         source,
                         hint: "lower -t, or raise kernel.threads-max and vm.max_map_count",
@@ -269,7 +444,8 @@ fn abandon(children: &[i32]) {
 }
 
 /// Waits for all children; an error is that of the first one that failed.
-fn wait_for(children: &[i32], hugetlb: bool) -> Result<(), RunError> {
+fn wait_for(children: &[i32], job: &Job<'_>) -> Result<(), RunError> {
+    let others_wait = job.between_passes.is_some() || job.before_free.is_some();
     let mut result = Ok(());
     for _ in children {
         let (pid, ending) = sys::wait_any().map_err(RunError::Wait)?;
@@ -290,14 +466,21 @@ fn wait_for(children: &[i32], hugetlb: bool) -> Result<(), RunError> {
                 processes,
                 signal,
                 hint: match signal {
-                    libc::SIGBUS if hugetlb => {
+                    libc::SIGBUS if job.options.hugetlb => {
                         "\nhint: the pool of huge pages ran empty; raise /proc/sys/vm/nr_hugepages"
+                    }
+                    libc::SIGBUS if job.options.has_file() => {
+                        "\nhint: the file became shorter, or its file system is full"
                     }
                     libc::SIGKILL => "\nhint: see the kernel log; it may have been out of memory",
                     _ => "",
                 },
             }),
         });
+        if result.is_err() && others_wait {
+            // They would wait for the one that is gone for ever.
+            children.iter().for_each(|child| sys::kill(*child));
+        }
     }
     result
 }
@@ -386,6 +569,24 @@ mod tests {
         assert_eq!(huge_pages_needed(&own), 6 * 5);
         assert_eq!(huge_pages_needed(&huge(0)), 0);
         assert_eq!(huge_pages_needed(&huge(1)), 1);
+    }
+
+    #[test]
+    fn a_list_of_cpus_is_read_and_anything_else_is_none() {
+        assert_eq!(cpus_of("0-2,5\n"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(cpus_of("\n"), Some(Vec::new()));
+        assert_eq!(cpus_of("0-x"), None);
+    }
+
+    #[test]
+    fn a_node_that_is_not_there_is_an_error_with_its_path() {
+        let options = Options {
+            numa_cpu: Some(77),
+            ..huge(0)
+        };
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let error = use_nodes(&options, root.path()).expect_err("no node");
+        assert!(error.to_string().contains("node77/cpulist"));
     }
 
     #[test]

@@ -23,6 +23,12 @@ pub(super) enum Access {
     Write,
     /// It is read, must hold its index as written by an earlier pass, and is written again.
     Verify,
+    /// This value is written.
+    Fill(u64),
+    /// It is read, and must hold its index.
+    CheckIndex,
+    /// It is read, and must hold this value.
+    CheckValue(u64),
 }
 
 /// In which order words are accessed.
@@ -45,11 +51,14 @@ pub(super) enum Pass {
     Wrong(usize),
 }
 
-/// One pass: which words, how far apart, and what for.
+/// One pass, or a part of one: which words, how far apart, and what for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     /// Words of the region that take part, from its start; cut to the region's length.
     pub(super) words: usize,
+    /// Positions that this part of a pass takes: a multiple of the step, and the first that it
+    /// does not take. All of `words` for a whole pass.
+    pub(super) part: (usize, usize),
     /// Distance of two accesses in words, at least 1.
     pub(super) step: usize,
     /// What is done to each.
@@ -64,37 +73,58 @@ pub(super) fn sweep(
     order: &mut Order,
     expired: impl Fn() -> bool,
 ) -> (Pass, u64) {
+    let words = plan.words.min(region.word_count());
     let plan = Plan {
-        words: plan.words.min(region.word_count()),
+        words,
+        part: (plan.part.0.min(words), plan.part.1.min(words)),
         // Keeps the sum of a position and a step far from overflow.
         step: plan.step.clamp(1, usize::MAX / 4),
         access: plan.access,
     };
-    let words = plan.words;
-    match (plan.access, order) {
-        (Access::Read, Order::Sequential) => pass::<Read>(region, plan, |at| at, expired),
-        (Access::Write, Order::Sequential) => pass::<Write>(region, plan, |at| at, expired),
-        (Access::Verify, Order::Sequential) => pass::<Verify>(region, plan, |at| at, expired),
-        (Access::Read, Order::Random(random)) => {
-            pass::<Read>(region, plan, |_| random.below(words), expired)
-        }
-        // At random not every word was written before, so there is nothing to verify.
-        (Access::Write | Access::Verify, Order::Random(random)) => {
-            pass::<Write>(region, plan, |_| random.below(words), expired)
+    match order {
+        Order::Sequential => each(region, plan, |at| at, expired),
+        Order::Random(random) => {
+            let access = match plan.access {
+                // At random not every word was written before, so there is nothing to verify.
+                Access::Verify => Access::Write,
+                access => access,
+            };
+            let plan = Plan { access, ..plan };
+            each(region, plan, |_| random.below(words), expired)
         }
     }
 }
 
-/// The loop itself; `pick` maps a position below `plan.words` to the index of a word below it.
-fn pass<T: Touch>(
+/// The loop that the kind of access has.
+fn each(
     region: &Region,
     plan: Plan,
+    pick: impl FnMut(usize) -> usize,
+    expired: impl Fn() -> bool,
+) -> (Pass, u64) {
+    match plan.access {
+        Access::Read => pass(region, plan, Read, pick, expired),
+        Access::Write => pass(region, plan, Write, pick, expired),
+        Access::Verify => pass(region, plan, Verify, pick, expired),
+        Access::Fill(value) => pass(region, plan, Fill(value), pick, expired),
+        Access::CheckIndex => pass(region, plan, CheckIndex, pick, expired),
+        Access::CheckValue(value) => pass(region, plan, CheckValue(value), pick, expired),
+    }
+}
+
+/// The loop itself; `pick` maps a position below `plan.words` to the index of a word below it.
+fn pass(
+    region: &Region,
+    plan: Plan,
+    access: impl Touch,
     mut pick: impl FnMut(usize) -> usize,
     expired: impl Fn() -> bool,
 ) -> (Pass, u64) {
-    let Plan { words, step, .. } = plan;
+    let (from, words) = plan.part;
+    let step = plan.step;
     let first = region.words();
-    let mut at = 0;
+    let accesses = |at: usize| ((at - from) / step) as u64;
+    let mut at = from;
     while at < words {
         let checkpoint = at.is_multiple_of(WORDS_BETWEEN_CHECKS);
         let end = match checkpoint {
@@ -103,42 +133,46 @@ fn pass<T: Touch>(
         };
         while at < end {
             let index = pick(at);
-            // SAFETY: `index` < `words` <= the words of the region, which is mapped as long as
-            // it is borrowed; words are aligned since the region starts at a page.
-            if !unsafe { T::touch(first.add(index), index) } {
-                return (Pass::Wrong(index), accesses(at, step) + 1);
+            // SAFETY: `index` < `plan.words` <= the words of the region, which is mapped as long
+            // as it is borrowed; words are aligned since the region is at least as its words are.
+            if !unsafe { access.touch(first.add(index), index) } {
+                return (Pass::Wrong(index), accesses(at) + 1);
             }
             at += step;
         }
         if checkpoint && expired() {
-            return (Pass::TimedOut, accesses(at, step));
+            return (Pass::TimedOut, accesses(at));
         }
     }
-    (Pass::Complete, accesses(at, step))
-}
-
-/// Accesses made before position `at` was reached.
-fn accesses(at: usize, step: usize) -> u64 {
-    (at / step) as u64
+    (Pass::Complete, accesses(at))
 }
 
 /// One access to one word; false when the word holds a value that nobody wrote.
 ///
 /// Tasks may share a region and touch a word at the same time. All of them write the same value
 /// to it, and volatile accesses to memory that no Rust allocation owns stay what they are.
-trait Touch {
+trait Touch: Copy {
     /// # Safety
-    /// `word` is aligned, mapped, readable and writable.
-    unsafe fn touch(word: *mut u64, index: usize) -> bool;
+    /// `word` is aligned, mapped, readable and, where the access writes, writable.
+    unsafe fn touch(self, word: *mut u64, index: usize) -> bool;
 }
 
+#[derive(Clone, Copy)]
 struct Read;
+#[derive(Clone, Copy)]
 struct Write;
+#[derive(Clone, Copy)]
 struct Verify;
+#[derive(Clone, Copy)]
+struct Fill(u64);
+#[derive(Clone, Copy)]
+struct CheckIndex;
+#[derive(Clone, Copy)]
+struct CheckValue(u64);
 
 impl Touch for Read {
     #[inline(always)]
-    unsafe fn touch(word: *mut u64, _index: usize) -> bool {
+    unsafe fn touch(self, word: *mut u64, _index: usize) -> bool {
         // SAFETY: the caller's promise.
         unsafe { word.read_volatile() };
         true
@@ -147,7 +181,7 @@ impl Touch for Read {
 
 impl Touch for Write {
     #[inline(always)]
-    unsafe fn touch(word: *mut u64, index: usize) -> bool {
+    unsafe fn touch(self, word: *mut u64, index: usize) -> bool {
         // SAFETY: the caller's promise.
         unsafe { word.write_volatile(index as u64) };
         true
@@ -156,7 +190,7 @@ impl Touch for Write {
 
 impl Touch for Verify {
     #[inline(always)]
-    unsafe fn touch(word: *mut u64, index: usize) -> bool {
+    unsafe fn touch(self, word: *mut u64, index: usize) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
             let right = word.read_volatile() == index as u64;
@@ -166,14 +200,39 @@ impl Touch for Verify {
     }
 }
 
+impl Touch for Fill {
+    #[inline(always)]
+    unsafe fn touch(self, word: *mut u64, _index: usize) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { word.write_volatile(self.0) };
+        true
+    }
+}
+
+impl Touch for CheckIndex {
+    #[inline(always)]
+    unsafe fn touch(self, word: *mut u64, index: usize) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { word.read_volatile() == index as u64 }
+    }
+}
+
+impl Touch for CheckValue {
+    #[inline(always)]
+    unsafe fn touch(self, word: *mut u64, _index: usize) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { word.read_volatile() == self.0 }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::sys::Mapping;
+    use super::super::sys::{Mapping, Source};
     use super::*;
     use std::cell::Cell;
 
     const PLAIN: Mapping<'static> = Mapping {
-        file: None,
+        source: Source::Anonymous,
         populate: false,
         hugetlb: false,
         advise_huge: false,
@@ -186,6 +245,7 @@ mod tests {
     fn plan(words: usize, step: usize, access: Access) -> Plan {
         Plan {
             words,
+            part: (0, words),
             step,
             access,
         }
@@ -290,6 +350,39 @@ mod tests {
         let written = contents(&region);
         assert!(written.iter().take(512).any(|word| *word != 0));
         assert!(written.iter().skip(512).all(|word| *word == 0));
+    }
+
+    #[test]
+    fn parts_of_a_pass_make_the_accesses_of_the_whole() {
+        let region = region(1000);
+        let mut order = Order::Sequential;
+        let mut accesses = 0;
+        for from in (0..1000).step_by(300) {
+            let part = Plan {
+                part: (from, from + 300),
+                ..plan(1000, 3, Access::Write)
+            };
+            let (end, count) = sweep(&region, part, &mut order, || false);
+            assert_eq!(end, Pass::Complete);
+            accesses += count;
+        }
+        assert_eq!(accesses, 334);
+        let written: Vec<u64> = contents(&region).into_iter().step_by(3).collect();
+        assert_eq!(written, (0..1000).step_by(3).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn what_was_filled_is_checked_by_value_and_what_was_written_by_index() {
+        let region = region(100);
+        let mut order = Order::Sequential;
+        let mut end = |access| sweep(&region, plan(100, 1, access), &mut order, || false).0;
+        assert_eq!(end(Access::Fill(7)), Pass::Complete);
+        assert_eq!(end(Access::CheckValue(7)), Pass::Complete);
+        assert_eq!(end(Access::CheckValue(8)), Pass::Wrong(0));
+        assert_eq!(end(Access::CheckIndex), Pass::Wrong(0));
+        assert_eq!(end(Access::Write), Pass::Complete);
+        assert_eq!(end(Access::CheckIndex), Pass::Complete);
+        assert_eq!(end(Access::CheckValue(7)), Pass::Wrong(0));
     }
 
     #[test]

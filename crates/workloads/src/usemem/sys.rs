@@ -3,112 +3,41 @@
 //! What the standard library offers without loss (pipes, threads, files) is used from there.
 #![expect(
     unsafe_code,
-    reason = "mmap, fork, poll and waitpid have no safe form in the standard library"
+    reason = "fork, poll, waitpid and the calls about memory have no safe form in the standard library"
 )]
 
-use super::hugetlb::PAGE_BYTES;
+mod files;
+mod meeting;
+mod memory;
+mod numa;
+mod signal;
+
+pub(super) use files::{memory_file, punch, will_be_needed, write_from};
+pub(super) use meeting::Meeting;
+pub(super) use memory::{Mapping, Region, Source};
+pub(super) use numa::{allowed_cpus, migrate, run_on, take_memory_from};
+pub(super) use signal::{count_usr1, wait_for_usr1};
+
 use std::fmt::Display;
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::ptr::NonNull;
 use std::time::Duration;
 
 /// The descriptor of result lines.
 pub(super) const STDOUT: RawFd = 1;
 const STDERR: RawFd = 2;
 
-/// How memory is obtained.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mapping<'a> {
-    /// `None`: anonymous memory; else a private mapping of this file.
-    pub(super) file: Option<&'a File>,
-    /// All pages are faulted in by the call.
-    pub(super) populate: bool,
-    /// From the pool of 2 MB pages.
-    pub(super) hugetlb: bool,
-    /// Transparent huge pages are asked for, after the mapping is made.
-    pub(super) advise_huge: bool,
+/// The size of a page of this machine.
+pub(super) fn page_bytes() -> usize {
+    // SAFETY: takes nothing and cannot fail.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-/// Private, readable and writable memory of at least `bytes` bytes, aligned to a page. It is
-/// given back by [`Region::unmap`] or with the process.
-#[derive(Debug)]
-pub(super) struct Region {
-    start: NonNull<u64>,
-    bytes: usize,
-}
-
-// SAFETY: a region is plain memory without thread-local state.
-unsafe impl Send for Region {}
-// SAFETY: all accesses through a shared region are the volatile single-word ones of `sweep`.
-unsafe impl Sync for Region {}
-
-impl Region {
-    /// Maps `bytes` bytes, rounded up to whole huge pages where these are asked for.
-    ///
-    /// # Errors
-    /// What `mmap` or `madvise` say; also when `bytes` is 0 or cannot be rounded up.
-    pub(super) fn map(bytes: u64, how: Mapping<'_>) -> io::Result<Self> {
-        let too_large = || io::Error::from_raw_os_error(libc::ENOMEM);
-        let rounded = match how.hugetlb {
-            true => bytes.checked_next_multiple_of(PAGE_BYTES),
-            false => Some(bytes),
-        };
-        let bytes = rounded
-            .and_then(|bytes| usize::try_from(bytes).ok())
-            .ok_or_else(too_large)?;
-        let mut flags = libc::MAP_PRIVATE;
-        if how.file.is_none() {
-            flags |= libc::MAP_ANONYMOUS;
-        }
-        if how.populate {
-            flags |= libc::MAP_POPULATE;
-        }
-        if how.hugetlb {
-            flags |= libc::MAP_HUGETLB | libc::MAP_HUGE_2MB;
-        }
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let fd = how.file.map_or(-1, AsRawFd::as_raw_fd);
-        // SAFETY: no address is asked for, so no existing mapping is touched; the kernel checks
-        // the rest.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, fd, 0) };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let start = NonNull::new(start.cast()).ok_or_else(too_large)?;
-        let region = Self { start, bytes };
-        if how.advise_huge {
-            // SAFETY: the range is the mapping just made; the advice changes no content.
-            let rc =
-                unsafe { libc::madvise(region.start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
-            if rc != 0 {
-                return Err(io::Error::last_os_error());
-            }
-        }
-        Ok(region)
-    }
-
-    /// The first word.
-    pub(super) fn words(&self) -> *mut u64 {
-        self.start.as_ptr()
-    }
-
-    /// How many whole words it holds.
-    pub(super) fn word_count(&self) -> usize {
-        self.bytes / size_of::<u64>()
-    }
-
-    /// Gives the memory back.
-    ///
-    /// # Errors
-    /// What `munmap` says.
-    pub(super) fn unmap(self) -> io::Result<()> {
-        // SAFETY: the range is this mapping, and by taking `self` no access can follow.
-        match unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+/// What a call that gives 0 or -1 says.
+fn check(result: impl Into<i64>) -> io::Result<()> {
+    match result.into() {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
@@ -121,12 +50,13 @@ pub(super) enum Fork {
     Parent(libc::pid_t),
 }
 
-/// Forks a process that has one thread.
+/// Forks. In a process with several threads the child has only the calling one, and must take no
+/// lock but those of the C library, which keeps them usable.
 ///
 /// # Errors
 /// What `fork` says.
 pub(super) fn fork() -> io::Result<Fork> {
-    // SAFETY: the caller has one thread, so no lock can be left held in the child.
+    // SAFETY: the child accesses mapped memory, writes lines and ends without unwinding.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Fork::Child),
@@ -182,10 +112,18 @@ pub(super) enum Ending {
 /// # Errors
 /// What `waitpid` says, interruptions apart.
 pub(super) fn wait_any() -> io::Result<(libc::pid_t, Ending)> {
+    wait(-1)
+}
+
+/// Waits for this child to end, or for any (-1), and takes it off the process table.
+///
+/// # Errors
+/// What `waitpid` says, interruptions apart.
+pub(super) fn wait(child: libc::pid_t) -> io::Result<(libc::pid_t, Ending)> {
     loop {
         let mut status = 0;
         // SAFETY: `status` outlives the call.
-        let pid = unsafe { libc::waitpid(-1, &raw mut status, 0) };
+        let pid = unsafe { libc::waitpid(child, &raw mut status, 0) };
         if pid > 0 {
             let ending = match libc::WIFSIGNALED(status) {
                 true => Ending::Signalled(libc::WTERMSIG(status)),

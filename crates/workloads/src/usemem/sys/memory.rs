@@ -1,0 +1,450 @@
+//! Memory: how it is obtained, what the kernel is asked to do with it, how it is given back.
+
+use super::{check, page_bytes};
+use crate::usemem::hugetlb::PAGE_BYTES;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+
+/// Where memory comes from.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::usemem) enum Source<'a> {
+    /// An anonymous mapping.
+    Anonymous,
+    /// A private mapping of this file.
+    Private(&'a File),
+    /// A shared mapping of this file.
+    Shared {
+        /// Open for reading, and for writing where words are written.
+        file: &'a File,
+        /// Where the mapping begins: a multiple of a page.
+        offset: u64,
+        /// Whether words can be written.
+        writable: bool,
+    },
+    /// The C library's allocator.
+    Malloc,
+    /// A System V segment of shared memory, removed when nothing is attached to it.
+    SystemV,
+}
+
+/// How memory is obtained.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::usemem) struct Mapping<'a> {
+    /// From where.
+    pub(in crate::usemem) source: Source<'a>,
+    /// All pages are faulted in by the call.
+    pub(in crate::usemem) populate: bool,
+    /// From the pool of 2 MB pages.
+    pub(in crate::usemem) hugetlb: bool,
+    /// Transparent huge pages are asked for, after the mapping is made.
+    pub(in crate::usemem) advise_huge: bool,
+}
+
+/// What gives a region back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Mapped,
+    Allocated,
+    /// With the segment's id.
+    SystemV(libc::c_int),
+}
+
+/// Readable memory of at least the bytes that were asked for, writable unless it is a file's that
+/// is only read. It is given back by [`Region::unmap`] or with the process.
+#[derive(Debug)]
+pub(in crate::usemem) struct Region {
+    start: NonNull<u64>,
+    bytes: usize,
+    kind: Kind,
+}
+
+// SAFETY: a region is plain memory without thread-local state.
+unsafe impl Send for Region {}
+// SAFETY: all accesses through a shared region are the volatile single-word ones of `sweep`.
+unsafe impl Sync for Region {}
+
+fn no_memory() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENOMEM)
+}
+
+impl Region {
+    /// Obtains `bytes` bytes, rounded up to whole huge pages where these are asked for.
+    ///
+    /// # Errors
+    /// What the kernel says; also when `bytes` is 0 or cannot be rounded up.
+    pub(in crate::usemem) fn map(bytes: u64, how: Mapping<'_>) -> io::Result<Self> {
+        let rounded = match how.hugetlb {
+            true => bytes.checked_next_multiple_of(PAGE_BYTES),
+            false => Some(bytes),
+        };
+        let bytes = rounded
+            .and_then(|bytes| usize::try_from(bytes).ok())
+            .ok_or_else(no_memory)?;
+        let region = match how.source {
+            Source::Malloc => Self::allocate(bytes)?,
+            Source::SystemV => Self::attach(bytes)?,
+            _ => Self::map_pages(bytes, how)?,
+        };
+        if how.advise_huge {
+            region.advise(libc::MADV_HUGEPAGE)?;
+        }
+        if how.populate && region.kind != Kind::Mapped {
+            region.advise(libc::MADV_POPULATE_WRITE)?;
+        }
+        Ok(region)
+    }
+
+    fn map_pages(bytes: usize, how: Mapping<'_>) -> io::Result<Self> {
+        let writable = libc::PROT_READ | libc::PROT_WRITE;
+        let (mut flags, protection, fd, offset) = match how.source {
+            Source::Private(file) => (libc::MAP_PRIVATE, writable, file.as_raw_fd(), 0),
+            Source::Shared {
+                file,
+                offset,
+                writable: true,
+            } => (libc::MAP_SHARED, writable, file.as_raw_fd(), offset),
+            Source::Shared { file, offset, .. } => {
+                (libc::MAP_SHARED, libc::PROT_READ, file.as_raw_fd(), offset)
+            }
+            _ => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, writable, -1, 0),
+        };
+        if how.populate {
+            flags |= libc::MAP_POPULATE;
+        }
+        if how.hugetlb {
+            flags |= libc::MAP_HUGETLB | libc::MAP_HUGE_2MB;
+        }
+        let offset = libc::off_t::try_from(offset).map_err(|_| no_memory())?;
+        // SAFETY: no address is asked for, so no existing mapping is touched; the kernel checks
+        // the rest.
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, fd, offset) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Self::new(start, bytes, Kind::Mapped)
+    }
+
+    fn allocate(bytes: usize) -> io::Result<Self> {
+        // SAFETY: any size may be asked for.
+        Self::new(unsafe { libc::malloc(bytes) }, bytes, Kind::Allocated)
+    }
+
+    /// A segment that is marked to be removed at once, so that none outlives its processes.
+    fn attach(bytes: usize) -> io::Result<Self> {
+        // SAFETY: a new segment; the kernel checks the size.
+        let id = unsafe { libc::shmget(libc::IPC_PRIVATE, bytes, libc::IPC_CREAT | 0o600) };
+        if id < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: no address is asked for, so no existing mapping is touched.
+        let start = unsafe { libc::shmat(id, std::ptr::null(), 0) };
+        let attached = match start as isize {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        };
+        // SAFETY: the segment is ours; it lives on until the last process has detached it.
+        let removed = check(unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) });
+        attached.and(removed)?;
+        Self::new(start, bytes, Kind::SystemV(id))
+    }
+
+    fn new(start: *mut libc::c_void, bytes: usize, kind: Kind) -> io::Result<Self> {
+        let start = NonNull::new(start.cast()).ok_or_else(no_memory)?;
+        Ok(Self { start, bytes, kind })
+    }
+
+    /// The first word.
+    pub(in crate::usemem) fn words(&self) -> *mut u64 {
+        self.start.as_ptr()
+    }
+
+    /// How many whole words it holds.
+    pub(in crate::usemem) fn word_count(&self) -> usize {
+        self.bytes / size_of::<u64>()
+    }
+
+    /// The whole pages within it: where they begin and how many bytes they are. Only what malloc
+    /// gives does not begin at a page.
+    fn pages(&self) -> (*mut libc::c_void, usize) {
+        let start = self.start.as_ptr().cast::<u8>();
+        let before = start.align_offset(page_bytes()).min(self.bytes);
+        let after = match self.kind {
+            Kind::Allocated => (self.bytes - before) % page_bytes(),
+            _ => 0,
+        };
+        // SAFETY: `before` is at most the length of this memory.
+        let start = unsafe { start.add(before) };
+        (start.cast(), self.bytes - before - after)
+    }
+
+    /// Tells the kernel something about all of it that changes no content, or gives pages back.
+    ///
+    /// # Errors
+    /// What `madvise` says.
+    pub(in crate::usemem) fn advise(&self, advice: libc::c_int) -> io::Result<()> {
+        let (start, bytes) = self.pages();
+        // SAFETY: the range is within this memory, of which no Rust value is made.
+        check(unsafe { libc::madvise(start, bytes, advice) })
+    }
+
+    /// Gives every other page back; it reads as zeros, or as the file, afterwards.
+    ///
+    /// # Errors
+    /// What `madvise` says.
+    pub(in crate::usemem) fn punch_holes(&self) -> io::Result<()> {
+        let (start, bytes) = self.pages();
+        for at in (0..bytes).step_by(2 * page_bytes()) {
+            let length = page_bytes().min(bytes - at);
+            // SAFETY: the page is within this memory, of which no Rust value is made.
+            check(unsafe { libc::madvise(start.byte_add(at), length, libc::MADV_DONTNEED) })?;
+        }
+        Ok(())
+    }
+
+    /// Faults all pages in and keeps them in memory.
+    ///
+    /// # Errors
+    /// What `mlock` says.
+    pub(in crate::usemem) fn lock(&self) -> io::Result<()> {
+        // SAFETY: the range is this memory; its content does not change.
+        check(unsafe { libc::mlock(self.start.as_ptr().cast(), self.bytes) })
+    }
+
+    /// Locks a System V segment in memory and unlocks it.
+    ///
+    /// # Errors
+    /// What `shmctl` says; of other memory that it is no segment.
+    pub(in crate::usemem) fn lock_and_unlock(&self) -> io::Result<()> {
+        let Kind::SystemV(id) = self.kind else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        /// Numbers of the kernel's interface (include/uapi/linux/shm.h).
+        const SHM_LOCK: libc::c_int = 11;
+        const SHM_UNLOCK: libc::c_int = 12;
+        for command in [SHM_LOCK, SHM_UNLOCK] {
+            // SAFETY: both commands take no buffer.
+            check(unsafe { libc::shmctl(id, command, std::ptr::null_mut()) })?;
+        }
+        Ok(())
+    }
+
+    /// Writes changed pages of a file back.
+    ///
+    /// # Errors
+    /// What `msync` says.
+    pub(in crate::usemem) fn write_back(&self, wait: bool) -> io::Result<()> {
+        let flag = match wait {
+            true => libc::MS_SYNC,
+            false => libc::MS_ASYNC,
+        };
+        // SAFETY: the range is this mapping; its content does not change.
+        check(unsafe { libc::msync(self.start.as_ptr().cast(), self.bytes, flag) })
+    }
+
+    /// Moves the mapping to another address.
+    ///
+    /// # Errors
+    /// What `mmap` or `mremap` say; then it is where it was.
+    pub(in crate::usemem) fn move_elsewhere(&mut self) -> io::Result<()> {
+        // Aligned as huge pages are, so that those of a mapping can move whole.
+        let align = usize::try_from(PAGE_BYTES).unwrap_or(usize::MAX);
+        let room = self.bytes.checked_add(2 * align).ok_or_else(no_memory)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: no address is asked for, so no existing mapping is touched.
+        let reserved =
+            unsafe { libc::mmap(std::ptr::null_mut(), room, libc::PROT_NONE, flags, -1, 0) };
+        if reserved == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let skip = reserved.cast::<u8>().align_offset(align).min(align);
+        // SAFETY: `skip` is at most `align`, and the room is larger.
+        let target = unsafe { reserved.byte_add(skip) };
+        let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        let old = self.start.as_ptr().cast();
+        // SAFETY: the old range is this mapping and the new one lies within the room reserved
+        // above; by `&mut self` nobody accesses it meanwhile.
+        let moved = unsafe { libc::mremap(old, self.bytes, self.bytes, how, target) };
+        let result = match moved {
+            libc::MAP_FAILED => Err(io::Error::last_os_error()),
+            start => NonNull::new(start.cast())
+                .ok_or_else(no_memory)
+                .map(|start| self.start = start),
+        };
+        let end = self.bytes.next_multiple_of(page_bytes());
+        let (before, after) = match result {
+            Ok(()) => (skip, room - skip - end.min(room - skip)),
+            Err(_) => (room, 0),
+        };
+        if before > 0 {
+            // SAFETY: the part of the room that lies before the mapping, or all of it.
+            check(unsafe { libc::munmap(reserved, before) })?;
+        }
+        if after > 0 {
+            // SAFETY: the part of the room that lies behind the mapping.
+            check(unsafe { libc::munmap(reserved.byte_add(room - after), after) })?;
+        }
+        result
+    }
+
+    /// How many of its pages are in memory.
+    ///
+    /// # Errors
+    /// What `mincore` says.
+    pub(in crate::usemem) fn resident_pages(&self) -> io::Result<usize> {
+        let (start, bytes) = self.pages();
+        let mut flags = vec![0_u8; bytes.div_ceil(page_bytes())];
+        // SAFETY: the range is within this memory, and there is a byte for each of its pages.
+        check(unsafe { libc::mincore(start, bytes, flags.as_mut_ptr()) })?;
+        Ok(flags.iter().filter(|flag| **flag & 1 == 1).count())
+    }
+
+    /// Binds its pages to a node, and moves those that are elsewhere.
+    ///
+    /// # Errors
+    /// What `mbind` says.
+    pub(in crate::usemem) fn bind(&self, node: u64) -> io::Result<()> {
+        /// Flags of the kernel's interface (include/uapi/linux/mempolicy.h).
+        const STRICT: libc::c_int = 1;
+        const MOVE: libc::c_int = 2;
+        let (start, bytes) = self.pages();
+        let nodes = super::numa::mask(node);
+        // SAFETY: the mask outlives the call and has as many bits as are told.
+        check(unsafe {
+            libc::syscall(
+                libc::SYS_mbind,
+                start,
+                bytes,
+                libc::MPOL_BIND,
+                nodes.as_ptr(),
+                super::numa::MASK_BITS,
+                MOVE | STRICT,
+            )
+        })
+    }
+
+    /// Gives the memory back.
+    ///
+    /// # Errors
+    /// What `munmap` or `shmdt` say.
+    pub(in crate::usemem) fn unmap(self) -> io::Result<()> {
+        let start = self.start.as_ptr().cast();
+        match self.kind {
+            // SAFETY: the range is this mapping, and by taking `self` no access can follow.
+            Kind::Mapped => check(unsafe { libc::munmap(start, self.bytes) }),
+            Kind::Allocated => {
+                // SAFETY: it came from malloc, and by taking `self` no access can follow.
+                unsafe { libc::free(start) };
+                Ok(())
+            }
+            // SAFETY: it was attached there, and by taking `self` no access can follow.
+            Kind::SystemV(_) => check(unsafe { libc::shmdt(start) }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapping(source: Source<'_>) -> Mapping<'_> {
+        Mapping {
+            source,
+            populate: false,
+            hugetlb: false,
+            advise_huge: false,
+        }
+    }
+
+    fn region(source: Source<'_>, pages: usize) -> Region {
+        Region::map((pages * page_bytes()) as u64, mapping(source)).expect("memory for a test")
+    }
+
+    fn write(region: &Region, index: usize, value: u64) {
+        assert!(index < region.word_count());
+        // SAFETY: within the region.
+        unsafe { region.words().add(index).write_volatile(value) };
+    }
+
+    fn read(region: &Region, index: usize) -> u64 {
+        assert!(index < region.word_count());
+        // SAFETY: within the region.
+        unsafe { region.words().add(index).read_volatile() }
+    }
+
+    #[test]
+    fn each_source_gives_memory_that_holds_what_is_written() {
+        let file = tempfile::tempfile().expect("a temporary file");
+        file.set_len(64 << 10).expect("a length");
+        let shared = Source::Shared {
+            file: &file,
+            offset: 4096,
+            writable: true,
+        };
+        for source in [Source::Anonymous, shared, Source::Malloc, Source::SystemV] {
+            let region = region(source, 4);
+            for index in [0, 511, region.word_count() - 1] {
+                write(&region, index, 7);
+                assert_eq!(read(&region, index), 7, "{source:?}");
+            }
+            region.advise(libc::MADV_NORMAL).expect("advice");
+            region.lock().expect("a lock");
+            region.unmap().expect("given back");
+        }
+        let mut word = [0; 8];
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut word, 4096).expect("the file");
+        assert_eq!(u64::from_ne_bytes(word), 7);
+    }
+
+    #[test]
+    fn moving_keeps_the_content_and_leaves_no_room_behind() {
+        let mut region = region(Source::Anonymous, 5);
+        write(&region, 2000, 42);
+        let mappings = || {
+            let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
+            maps.lines().filter(|line| line.contains("---p")).count()
+        };
+        let before = (region.words(), mappings());
+        for _ in 0..10 {
+            region.move_elsewhere().expect("moved");
+        }
+        assert_ne!(region.words(), before.0);
+        assert_eq!(read(&region, 2000), 42);
+        // Threads of other tests come and go with their guard pages.
+        assert!(mappings() < before.1 + 10);
+        region.unmap().expect("given back");
+    }
+
+    #[test]
+    fn holes_are_every_other_page_and_not_in_memory() {
+        let region = region(Source::Anonymous, 8);
+        for page in 0..8 {
+            write(&region, page * page_bytes() / 8, 1);
+        }
+        assert_eq!(region.resident_pages().expect("a count"), 8);
+        region.punch_holes().expect("holes");
+        assert_eq!(region.resident_pages().expect("a count"), 4);
+        assert_eq!(read(&region, 0), 0);
+        assert_eq!(read(&region, page_bytes() / 8), 1);
+    }
+
+    #[test]
+    fn only_a_segment_can_be_locked_as_one() {
+        region(Source::SystemV, 2)
+            .lock_and_unlock()
+            .expect("locked");
+        assert!(region(Source::Anonymous, 2).lock_and_unlock().is_err());
+    }
+
+    #[test]
+    fn no_bytes_and_too_many_are_errors() {
+        for source in [Source::Anonymous, Source::SystemV] {
+            assert!(Region::map(0, mapping(source)).is_err());
+        }
+        for source in [Source::Anonymous, Source::SystemV, Source::Malloc] {
+            assert!(Region::map(u64::MAX - 4096, mapping(source)).is_err());
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What follows the passes: system calls that are timed by themselves, and what SIGUSR1 starts.
+
+use super::{Access, RunError, Task, result_line, say, say_timed};
+use crate::usemem::ksm;
+use crate::usemem::sys::{self, Ending, Fork, Region};
+use std::io;
+
+/// What to do about a node that is not there.
+const NODES: &str = "see /sys/devices/system/node/online for the nodes that there are";
+
+/// What the words of a task's memory hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    Index,
+    Value(u64),
+}
+
+impl Task<'_> {
+    /// Everything that was asked for after the passes of the task with this index.
+    pub(super) fn after_passes(&mut self, index: u64) -> Result<(), RunError> {
+        let options = self.job.options;
+        if options.madv_pageout {
+            self.of_each_region("push pages out", |region| region.advise(libc::MADV_PAGEOUT))?;
+        }
+        if options.punch_holes {
+            self.of_each_region("give pages back", Region::punch_holes)?;
+        }
+        if options.fallocate_punch_holes {
+            self.punch_file()?;
+        }
+        if let Some(node) = options.mbind {
+            let began = sys::now();
+            for region in self.regions() {
+                let bound = region.bind(node);
+                bound.map_err(RunError::call("bind memory to a node", NODES))?;
+            }
+            say_timed(options.size, "bound", sys::now().saturating_sub(began))?;
+        }
+        if let Some((from, to)) = options.migrate {
+            let began = sys::now();
+            let stayed = sys::migrate(from, to).map_err(RunError::call("migrate pages", NODES))?;
+            let stayed = stayed.saturating_mul(sys::page_bytes() as u64);
+            let moved = options.size.saturating_sub(stayed);
+            say_timed(moved, "migrated", sys::now().saturating_sub(began))?;
+        }
+        if options.ksm {
+            let (bytes, took) = ksm::merge(self.regions(), || self.expired())?;
+            say_timed(bytes, "merged", took)?;
+        }
+        match options.after_signal.is_any() {
+            true => self.signals(index),
+            false => Ok(()),
+        }
+    }
+
+    fn of_each_region(
+        &self,
+        what: &'static str,
+        call: impl Fn(&Region) -> io::Result<()>,
+    ) -> Result<(), RunError> {
+        let hint = "the kernel may lack it, or this kind of memory";
+        let mut regions = self.regions();
+        regions.try_for_each(|region| call(region).map_err(RunError::call(what, hint)))
+    }
+
+    /// Gives every other page of the file back.
+    fn punch_file(&self) -> Result<(), RunError> {
+        let Some(file) = self.job.file else {
+            return Ok(());
+        };
+        let page = sys::page_bytes() as u64;
+        let hint = "the file system may not know holes";
+        let end = self.options().offset + self.options().size;
+        for offset in (self.options().offset..end).step_by(2 * sys::page_bytes()) {
+            let punched = sys::punch(file, offset, page);
+            punched.map_err(RunError::call("punch a hole into the file", hint))?;
+        }
+        Ok(())
+    }
+
+    /// Waits for signals and does what each starts.
+    fn signals(&mut self, index: u64) -> Result<(), RunError> {
+        let after = &self.job.options.after_signal;
+        if after.read_random {
+            self.order = self.job.order(index, true);
+        }
+        let mut content = Content::Index;
+        let mut seen = 0;
+        loop {
+            if !after.at_once {
+                seen = sys::wait_for_usr1(seen);
+            }
+            match after.fork {
+                true => self.in_a_child(content)?,
+                false => self.act(content)?,
+            }
+            if let Some(value) = after.write_data.filter(|_| after.write && !after.fork) {
+                content = Content::Value(value);
+            }
+            if !after.again {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Lets a child do it, and waits for that.
+    fn in_a_child(&mut self, content: Content) -> Result<(), RunError> {
+        let hint = "raise the limit of processes (ulimit -u)";
+        let pid = match sys::fork().map_err(RunError::call("fork", hint))? {
+            Fork::Child => sys::exit_now(match self.act(content) {
+                Ok(()) => 0,
+                Err(error) => {
+                    sys::complain(&error);
+                    1
+                }
+            }),
+            Fork::Parent(pid) => pid,
+        };
+        match sys::wait(pid).map_err(RunError::Wait)? {
+            (_, Ending::Exited(0)) => Ok(()),
+            (_, Ending::Exited(status)) => Err(RunError::ChildFailed { status }),
+            (_, Ending::Signalled(signal)) => Err(RunError::ChildKilled { signal }),
+        }
+    }
+
+    /// What one signal starts, and its line.
+    fn act(&mut self, content: Content) -> Result<(), RunError> {
+        let after = &self.job.options.after_signal;
+        (self.begun, self.bytes, self.timed_out) = (sys::now(), 0, false);
+        if after.madv_thp {
+            self.of_each_region("ask for huge pages", |region| {
+                region.advise(libc::MADV_HUGEPAGE)
+            })?;
+        }
+        if after.punch_holes {
+            self.of_each_region("give pages back", Region::punch_holes)?;
+        }
+        let read = match (after.verify, content) {
+            (false, _) => Access::Read,
+            (true, Content::Index) => Access::CheckIndex,
+            (true, Content::Value(value)) => Access::CheckValue(value),
+        };
+        let write = after.write_data.map_or(Access::Write, Access::Fill);
+        for (wanted, times, access) in [
+            (after.read, after.read_count, read),
+            (after.write, after.write_times, write),
+        ] {
+            if wanted {
+                self.all_over(times.max(1), access)?;
+            }
+        }
+        match after.read || after.write {
+            true => say(&result_line(
+                self.bytes,
+                sys::now().saturating_sub(self.begun),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Passes over all of the task's memory so often, or until the time is over.
+    fn all_over(&mut self, times: u64, access: Access) -> Result<(), RunError> {
+        let own = std::mem::take(&mut self.own);
+        let size = self.options().size;
+        let mut result = Ok(());
+        for _ in 0..times {
+            for region in self.job.shared.into_iter().chain(&own) {
+                if result.is_ok() && !self.timed_out {
+                    result = self.pass(region, size, access).map(drop);
+                }
+            }
+        }
+        self.own = own;
+        result
+    }
+}
