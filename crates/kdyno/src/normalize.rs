@@ -1,7 +1,7 @@
 //! `kdyno normalize`: figures on a scale between two variants, per machine.
 
 use crate::cli::NormalizeArgs;
-use crate::compare::{known_names, recheck_commands, selected};
+use crate::compare::{has_no_row, known_names, recheck_commands, selected};
 use crate::context::{Context, Status, UsageError};
 use kdyno_analyze::normalize::normalize;
 use kdyno_analyze::{CompareOptions, Comparison, Diagnostics, MetricGlobs, compare, render};
@@ -22,6 +22,10 @@ pub fn command(args: &NormalizeArgs, context: &mut Context) -> anyhow::Result<St
         ..CompareOptions::default()
     };
     let comparison = compare(&selected.rows, &options);
+    if !args.metric.is_empty() && has_no_row(&comparison) {
+        let hint = "see `kdyno show --all` for the names";
+        return Err(UsageError::new("no run has such a metric", hint).into());
+    }
     let zero = column(&comparison, "--zero", &args.zero)?;
     let one = column(&comparison, "--one", &args.one)?;
     if zero == one {

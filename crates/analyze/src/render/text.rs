@@ -344,7 +344,14 @@ fn figure_line(row: &Row, places: &[usize], options: &TextOptions) -> String {
             let _ = write!(out, " {change:>CHANGE_WIDTH$}");
             verdict = verdict_columns(cell, options);
         }
-        out.push_str(&cell.map_or_else(|| format!("{:>10}{:10}", "-", ""), figure));
+        let figure = cell.map_or_else(|| format!("{:>10}{:10}", "-", ""), figure);
+        // A figure as wide as its column would stand against the change before it.
+        let gap = if position > 0 && !figure.starts_with(' ') {
+            " "
+        } else {
+            ""
+        };
+        let _ = write!(out, "{gap}{figure}");
     }
     out.push_str(&verdict);
     let direction = match row.better {

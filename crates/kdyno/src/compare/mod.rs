@@ -45,9 +45,9 @@ fn print(args: &CompareArgs, context: &mut Context) -> anyhow::Result<Status> {
         .into());
     }
     let in_words = args.across.is_some() || !args.recover.is_empty() || args.aa;
-    if in_words && matches!(args.format, Format::Csv | Format::Json) {
+    if in_words && !matches!(args.format, Format::Text) {
         return Err(UsageError::new(
-            "--across, --recover and --aa speak in words: there is no such CSV or JSON",
+            "--across, --recover and --aa speak in words: they have no other format",
             "leave --format out; the figures of every variant are in `compare --format json`",
         )
         .into());
@@ -92,7 +92,7 @@ fn print(args: &CompareArgs, context: &mut Context) -> anyhow::Result<Status> {
     conclude(&comparison, &commands, args, context)
 }
 
-fn has_no_row(comparison: &Comparison) -> bool {
+pub fn has_no_row(comparison: &Comparison) -> bool {
     let mut rows = comparison.tables.iter().flat_map(|table| table.rows());
     rows.next().is_none()
 }

@@ -102,16 +102,30 @@ fn a_fix_takes_back_a_part() {
         .with_status(2)
         .says("no variant is called `gone`")
         .says("the runs have good, bad, fixed");
-    let words = [
-        "compare",
-        "--format",
-        "json",
-        "--recover",
-        "good",
-        "bad",
-        "fixed",
-    ];
-    bench.kdyno(&words).with_status(2).says("speak in words");
+    for format in ["json", "lkp"] {
+        let words = [
+            "compare",
+            "--format",
+            format,
+            "--recover",
+            "good",
+            "bad",
+            "fixed",
+        ];
+        bench.kdyno(&words).with_status(2).says("speak in words");
+    }
+}
+
+#[test]
+fn figures_as_wide_as_their_column_keep_a_blank_before_them() {
+    let bench = Bench::new();
+    let file = bench.file(
+        "wide.csv",
+        "metric,variant,value\nm,a,1e301\nm,a,2e305\nm,a,3e302\nm,b,1e302\nm,b,2e307\nm,b,3e305\n",
+    );
+    let table = bench.kdyno(&["compare", "--csv", &file]).ok().out;
+    let row = table.lines().find(|line| line.ends_with("  m")).unwrap();
+    assert!(row.contains("% 6.767e+306 ±"), "{row}");
 }
 
 #[test]
@@ -336,6 +350,18 @@ fn machines_side_by_side() {
         .says("loaded: over machines -");
     let normalize =
         |zero: &str, one: &str| bench.kdyno(&["normalize", "--zero", zero, "--one", one, "t/*"]);
+    bench
+        .kdyno(&[
+            "normalize",
+            "--zero",
+            "idle",
+            "--one",
+            "loaded",
+            "--metric",
+            "nope",
+        ])
+        .with_status(2)
+        .says("no run has such a metric");
     let printed = normalize("idle", "loaded").ok();
     let printed = printed
         .says("0 is the median of idle, 1 that of loaded; N counts runs")
