@@ -10,6 +10,7 @@ use crate::comparison::{
 use crate::noise::History;
 use kdyno_stats::Change;
 use kdyno_stats::judge::{Known, Opinion, Reason};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 /// Raised when a reader of an older form would misread a newer one.
@@ -19,13 +20,50 @@ const VERSION: u32 = 1;
 #[must_use]
 pub fn render(comparison: &Comparison) -> String {
     let columns = &comparison.columns;
-    let object = json!({
-        "version": VERSION,
-        "columns": columns.iter().map(column).collect::<Vec<_>>(),
-        "tables": comparison.tables.iter().map(|t| table(t, columns)).collect::<Vec<_>>(),
-        "notes": comparison.notes,
-    });
-    format!("{object:#}\n")
+    let whole = Whole {
+        columns: columns.iter().map(column).collect(),
+        notes: &comparison.notes,
+        tables: comparison
+            .tables
+            .iter()
+            .map(|t| table(t, columns))
+            .collect(),
+        version: VERSION,
+    };
+    // Strings, numbers and lists of them are always JSON.
+    let mut text = serde_json::to_string_pretty(&whole).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// Keys in the order of the alphabet, as in the objects below.
+#[derive(Serialize)]
+struct Whole<'a> {
+    columns: Vec<Value>,
+    notes: &'a [String],
+    tables: Vec<Table<'a>>,
+    version: u32,
+}
+
+#[derive(Serialize)]
+struct Table<'a> {
+    case: Value,
+    counts: Vec<Value>,
+    failures: Vec<Value>,
+    hidden: Value,
+    metrics: Metrics<'a>,
+    notes: &'a [String],
+    testbox: &'a str,
+}
+
+/// The rows of a table. Each becomes an object only when it is written: a hundred thousand of them
+/// at a time would take gigabytes.
+struct Metrics<'a>(&'a CaseTable, &'a [Column]);
+
+impl Serialize for Metrics<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.rows().map(|row| metric(row, self.1)))
+    }
 }
 
 fn column(column: &Column) -> Value {
@@ -48,16 +86,20 @@ fn known(boots: usize) -> Option<usize> {
     (boots > 0).then_some(boots)
 }
 
-fn table(table: &CaseTable, columns: &[Column]) -> Value {
-    json!({
-        "case": table.case,
-        "testbox": table.testbox,
-        "counts": table.counts.iter().map(counts).collect::<Vec<_>>(),
-        "failures": table.failures.iter().map(|row| failure(row, columns)).collect::<Vec<_>>(),
-        "metrics": table.rows().map(|row| metric(row, columns)).collect::<Vec<_>>(),
-        "hidden": table.hidden,
-        "notes": table.notes,
-    })
+fn table<'a>(table: &'a CaseTable, columns: &'a [Column]) -> Table<'a> {
+    Table {
+        case: json!(table.case),
+        counts: table.counts.iter().map(counts).collect(),
+        failures: table
+            .failures
+            .iter()
+            .map(|row| failure(row, columns))
+            .collect(),
+        hidden: json!(table.hidden),
+        metrics: Metrics(table, columns),
+        notes: &table.notes,
+        testbox: &table.testbox,
+    }
 }
 
 fn failure(row: &FailureRow, columns: &[Column]) -> Value {
