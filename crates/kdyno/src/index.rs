@@ -26,15 +26,29 @@ pub fn command(args: &IndexArgs, context: &mut Context) -> anyhow::Result<Status
     Ok(Status::Done)
 }
 
-/// Asks the index. Should it turn out to be corrupt only now, it is built anew and asked again.
+/// How often a question is asked while other processes build the index anew.
+const ATTEMPTS: usize = 5;
+
+/// Asks the index. Should it turn out to be corrupt only now, it is built anew and asked again; it
+/// is asked again also when another process has begun to build it anew: the answer may lack runs.
 pub fn ask<T>(
     context: &mut Context,
     question: impl Fn(&mut Index) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    match open(context).and_then(|mut index| question(&mut index)) {
-        Err(error) if is_corrupt(&error) => question(&mut build_anew(context)?),
-        other => other,
+    let mut index = open(context)?;
+    for _ in 0..ATTEMPTS {
+        let answer = question(&mut index);
+        if index.is_replaced()? {
+            index = open(context)?;
+            continue;
+        }
+        return match answer {
+            Err(error) if is_corrupt(&error) => question(&mut build_anew(context)?),
+            other => other,
+        };
     }
+    let place = context.index_place()?;
+    Err(StoreError::Busy { place }.into())
 }
 
 /// The index, brought up to date with the run directories; a corrupt one is built anew.

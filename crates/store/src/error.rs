@@ -99,7 +99,7 @@ impl StoreError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Corrupt { .. } => Some("move it aside and rebuild it from the run directories"),
-            Self::Newer { .. } => Some("use a newer kdyno, or move the index aside and rebuild it"),
+            Self::Newer { .. } => Some("use a newer kdyno, or `kdyno index rebuild` for this one"),
             Self::Access {
                 place: Place::File(_),
                 ..

@@ -38,6 +38,7 @@ pub struct Index {
     place: Place,
     runtime: Runtime,
     connection: AnyConnection,
+    generation: i64,
 }
 
 impl Index {
@@ -74,10 +75,11 @@ impl Index {
     fn open_with(place: &Place, old: Old) -> Result<Self, StoreError> {
         let runtime = runtime(place)?;
         match runtime.block_on(open::open(place, old)) {
-            Ok(connection) => Ok(Self {
+            Ok((connection, generation)) => Ok(Self {
                 place: place.clone(),
                 runtime,
                 connection,
+                generation,
             }),
             Err(error) => {
                 // It would wait for a name server that the time limit has given up on.
@@ -128,6 +130,16 @@ impl Index {
     /// What the database says.
     pub fn mark_filled(&mut self) -> Result<(), StoreError> {
         self.ask(async |_, connection| sql::filled_insert(connection).await)
+    }
+
+    /// Whether another process has made it anew since it was opened: what was read since then may
+    /// be of an index that is only half filled.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn is_replaced(&mut self) -> Result<bool, StoreError> {
+        let now = self.ask(async |place, c| engine::generation(place, c).await)?;
+        Ok(now != self.generation)
     }
 
     /// Adds runs, all or none, and returns how many were new; a run that is there stays as it is.

@@ -16,10 +16,10 @@ pub(crate) enum Old {
     Removed,
 }
 
-/// Opens or creates the index.
+/// Opens or creates the index; gives its generation as well.
 ///
 /// A foreign database is recognised before anything is written to it.
-pub(crate) async fn open(place: &Place, old: Old) -> Result<AnyConnection, StoreError> {
+pub(crate) async fn open(place: &Place, old: Old) -> Result<(AnyConnection, i64), StoreError> {
     let failed = |e: sqlx::Error| StoreError::from_database(place, &e);
     if let (Place::File(path), Old::Removed) = (place, old) {
         remove_files(path).map_err(access(place))?;
@@ -35,15 +35,16 @@ pub(crate) async fn open(place: &Place, old: Old) -> Result<AnyConnection, Store
     if is_old {
         migrate(&mut connection, place, old).await?;
     }
-    if let Place::Postgres(_) = place {
-        return Ok(connection);
+    if let Place::File(_) = place {
+        match engine::enable_wal(&mut connection).await.map_err(failed) {
+            // Somebody else is at work: the index is right without it, and the next one to open
+            // it tries again.
+            Ok(()) | Err(StoreError::Busy { .. }) => {}
+            Err(error) => return Err(error),
+        }
     }
-    match engine::enable_wal(&mut connection).await.map_err(failed) {
-        // Somebody else is at work: the index is right without it, and the next one to open it
-        // tries again.
-        Ok(()) | Err(StoreError::Busy { .. }) => Ok(connection),
-        Err(error) => Err(error),
-    }
+    let generation = engine::generation(place, &mut connection).await;
+    Ok((connection, generation.map_err(failed)?))
 }
 
 /// Connects, and looks at nothing.

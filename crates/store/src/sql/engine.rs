@@ -126,6 +126,15 @@ pub(crate) async fn schema_set_aside(
     postgres::schema_set_aside(connection, server.schema()).await
 }
 
+/// Tells an index from the one that another process has made in its place. A file that is open
+/// stays what it was, whatever has its name.
+pub(crate) async fn generation(place: &Place, connection: &mut AnyConnection) -> Result<i64> {
+    match place {
+        Place::File(_) => Ok(0),
+        Place::Postgres(_) => postgres::generation(connection).await,
+    }
+}
+
 /// What a failure means.
 pub(crate) fn fault(place: &Place, error: &sqlx::Error) -> Fault {
     match (error, place) {

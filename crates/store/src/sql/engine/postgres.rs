@@ -1,7 +1,7 @@
 //! PostgreSQL: an index is a schema, found by the connection's `search_path`.
 
 use super::{AnyConnection, Fault, Result, Statement};
-use sqlx::Connection;
+use sqlx::{Connection, Row};
 use std::io;
 use std::time::Duration;
 
@@ -104,6 +104,14 @@ pub(super) async fn schema_set_aside(
     let statement = Statement::new(&format!("ALTER SCHEMA {schema} RENAME TO {aside}"));
     statement.execute(connection).await?;
     Ok(aside)
+}
+
+/// The number that the server gave a table of the index when it was made; 0 without one.
+pub(super) async fn generation(connection: &mut AnyConnection) -> Result<i64> {
+    let statement =
+        Statement::new("SELECT COALESCE(to_regclass('schema_version')::oid::bigint, 0)");
+    let rows = statement.fetch(connection).await?;
+    rows.first().ok_or(sqlx::Error::RowNotFound)?.try_get(0)
 }
 
 /// By SQLSTATE, <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
