@@ -5,7 +5,7 @@ use sqlx::any::AnyConnectOptions;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Longer names are not cut silently by the server, even with `_corrupt_` and a number behind.
+/// The server cuts names at 63 bytes; `_corrupt_` and a number may come behind this one.
 const MOST_SCHEMA_BYTES: usize = 48;
 
 /// What of an address's query is shown; all else may be a secret.
