@@ -55,6 +55,7 @@ pub fn values(benchstat: Option<&Path>) -> anyhow::Result<()> {
         let status = Command::new(&kdyno)
             .args(words)
             .env("KDYNO_HOME", dir.join("home"))
+            .env_remove("KDYNO_INDEX")
             .env("KDYNO_RUNTIME_DIR", dir.join("state"))
             .status()?;
         ensure!(status.success(), "kdyno {} failed", words.join(" "));
@@ -244,6 +245,7 @@ fn execute(program: &[&std::ffi::OsStr], arguments: &[&str]) -> anyhow::Result<E
     let kdyno: PathBuf = root().join("target/release/kdyno");
     let run = Command::new(&kdyno)
         .env("KDYNO_HOME", &home)
+        .env_remove("KDYNO_INDEX")
         .args(["run", "-n", "1", "--warm-up", "0", "--"])
         .args(program)
         .args(arguments)
@@ -253,6 +255,7 @@ fn execute(program: &[&std::ffi::OsStr], arguments: &[&str]) -> anyhow::Result<E
     let show = |what: &str| -> anyhow::Result<String> {
         let output = Command::new(&kdyno)
             .env("KDYNO_HOME", &home)
+            .env_remove("KDYNO_INDEX")
             .args(["show", what])
             .output()?;
         Ok(String::from_utf8(output.stdout)?)

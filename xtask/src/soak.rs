@@ -114,6 +114,7 @@ impl Soak {
             .args(words)
             .current_dir(&self.dir)
             .env("KDYNO_HOME", self.dir.join("home"))
+            .env_remove("KDYNO_INDEX")
             .env("KDYNO_RUNTIME_DIR", self.dir.join("state"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())

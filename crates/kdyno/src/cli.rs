@@ -15,7 +15,8 @@ Exit status: 0 done, 1 a regression was found (only with --fail-on), 2 usage, ba
 kdyno could not do its work, 3 a run failed, 4 cannot tell or everything skipped, 130
 interrupted.
 
-Files: runs are kept below $KDYNO_HOME, else $XDG_DATA_HOME/kdyno, else ~/.local/share/kdyno.";
+Files: runs are kept below $KDYNO_HOME, else $XDG_DATA_HOME/kdyno, else ~/.local/share/kdyno; their
+index beside them, or on the PostgreSQL server that $KDYNO_INDEX names (kdyno index --help).";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -56,6 +57,16 @@ const WORKLOAD_EXAMPLES: &str = "\
 Examples:
   kdyno workload usemem --help               its options
   kdyno workload usemem -n 2 16M             two processes that fill 16 MiB each, once";
+
+const INDEX_EXAMPLES: &str = "\
+Examples:
+  kdyno index rebuild                        whatever the old one is
+
+The index is derived from the run directories. It is a file in the home directory, or, when
+KDYNO_INDEX is set, a schema of a PostgreSQL database, one for each home:
+KDYNO_INDEX=postgres://user@host/database or postgres:///database?host=/run/postgresql. What the
+address leaves out comes from PGUSER, PGPASSWORD, ~/.pgpass and their like. Connections are not
+encrypted.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -139,6 +150,7 @@ pub enum Command {
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
     /// Look after the index of runs
+    #[command(after_help = INDEX_EXAMPLES)]
     Index(IndexArgs),
     /// Put back what a run that died has left changed
     Restore,

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use kdyno_job::error::JobError;
 use kdyno_model::TestboxError;
 use kdyno_rundir::{Home, RundirError};
-use kdyno_store::StoreError;
+use kdyno_store::{Place, StoreError};
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -55,6 +55,8 @@ impl From<Status> for ExitCode {
 /// The surroundings of a subcommand.
 pub struct Context {
     home: Option<PathBuf>,
+    /// The address of the server that keeps the index.
+    index: Option<String>,
     /// Results.
     pub out: Box<dyn Write>,
     /// Progress, notes, errors.
@@ -77,6 +79,9 @@ impl Context {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Self {
             home: home_path(),
+            index: std::env::var_os("KDYNO_INDEX")
+                .filter(|value| !value.is_empty())
+                .map(|value| value.to_string_lossy().into_owned()),
             out: Box::new(std::io::BufWriter::new(std::io::stdout())),
             err: Box::new(anstream::stderr()),
             redraw: std::io::stderr().is_terminal() && !dumb,
@@ -94,6 +99,17 @@ impl Context {
             .as_ref()
             .context("no place to keep runs: KDYNO_HOME, XDG_DATA_HOME and HOME are not set")?;
         Ok(Home::at(path))
+    }
+
+    /// Where the index of the runs is kept: in the home, or on the server that `KDYNO_INDEX` names.
+    /// There each home has a schema of its own, named by the home's id.
+    pub fn index_place(&self) -> anyhow::Result<Place> {
+        let home = self.home()?;
+        let Some(url) = &self.index else {
+            return Ok(Place::File(home.path().join("index.sqlite")));
+        };
+        let id = home.id()?.to_string().replace('-', "");
+        Place::postgres(url, &format!("kdyno_{id}")).context("KDYNO_INDEX")
     }
 
     /// A remark for people. A terminal that is gone is no reason to stop.

@@ -6,63 +6,55 @@
 
 use crate::cli::{IndexArgs, IndexCommand};
 use crate::context::{Context, Status};
-use anyhow::Context as _;
 use kdyno_analyze::noise::{NoiseMemory, run_sets};
 use kdyno_analyze::row_of;
 use kdyno_job::plan::Plan;
 use kdyno_model::{CaseId, PlanId, RunRow};
 use kdyno_rundir::{Home, PlanDir, RunDir, State};
-use kdyno_store::{Index, RunFilter, StoreError};
+use kdyno_store::{Index, Place, RunFilter, StoreError};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
-/// `kdyno index rebuild`: a new file, whatever the old one is.
+/// `kdyno index rebuild`: a new index, whatever the old one is.
 pub fn command(args: &IndexArgs, context: &mut Context) -> anyhow::Result<Status> {
     let IndexCommand::Rebuild = args.command;
     let home = context.home()?;
-    let path = path_in(&home);
-    remove(&path)?;
-    let mut index = Index::open(&path)?;
+    let place = context.index_place()?;
+    let mut index = Index::replace(&place)?;
     let taken = fill(&mut index, &home, context)?;
-    writeln!(context.out, "{taken} runs in {}", path.display())?;
+    writeln!(context.out, "{taken} runs in {place}")?;
     context.out.flush()?;
     Ok(Status::Done)
 }
 
-fn path_in(home: &Home) -> PathBuf {
-    home.path().join("index.sqlite")
-}
+/// How often a question is asked while other processes build the index anew.
+const ATTEMPTS: usize = 5;
 
-/// Removes the index and the files that SQLite keeps beside it.
-fn remove(path: &Path) -> anyhow::Result<()> {
-    for suffix in ["", "-wal", "-shm"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        match std::fs::remove_file(&name) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| PathBuf::from(&name).display().to_string());
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Asks the index. Should it turn out to be corrupt only now, it is built anew and asked again.
+/// Asks the index. Should it turn out to be corrupt only now, it is built anew and asked again; it
+/// is asked again also when another process has begun to build it anew: the answer may lack runs.
 pub fn ask<T>(
     context: &mut Context,
     question: impl Fn(&mut Index) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    match open(context).and_then(|mut index| question(&mut index)) {
-        Err(error) if is_corrupt(&error) => question(&mut build_anew(context)?),
-        other => other,
+    let mut index = open(context)?;
+    for _ in 0..ATTEMPTS {
+        let answer = question(&mut index);
+        if index.is_replaced()? {
+            index = open(context)?;
+            continue;
+        }
+        return match answer {
+            Err(error) if is_corrupt(&error) => question(&mut build_anew(context)?),
+            other => other,
+        };
     }
+    let place = context.index_place()?;
+    Err(StoreError::Busy { place }.into())
 }
 
 /// The index, brought up to date with the run directories; a corrupt one is built anew.
 pub fn open(context: &mut Context) -> anyhow::Result<Index> {
     let home = context.home()?;
-    match open_current(&home, &path_in(&home), context) {
+    match open_current(&home, &context.index_place()?, context) {
         Err(error) if is_corrupt(&error) => build_anew(context),
         other => other,
     }
@@ -75,8 +67,8 @@ fn is_corrupt(error: &anyhow::Error) -> bool {
     )
 }
 
-fn open_current(home: &Home, path: &Path, context: &mut Context) -> anyhow::Result<Index> {
-    let mut index = Index::open(path)?;
+fn open_current(home: &Home, place: &Place, context: &mut Context) -> anyhow::Result<Index> {
+    let mut index = Index::open(place)?;
     if index.is_filled()? {
         take_in(&mut index, home, context, |plan| !plan.is_finished())?;
     } else {
@@ -157,19 +149,12 @@ pub fn rows_on_disk(plan: PlanId, context: &mut Context) -> anyhow::Result<Vec<R
 /// Moves the corrupt index aside and fills a new one.
 fn build_anew(context: &mut Context) -> anyhow::Result<Index> {
     let home = context.home()?;
-    let path = path_in(&home);
-    let aside = (1..)
-        .map(|n| path.with_extension(format!("sqlite.corrupt-{n}")))
-        .find(|aside| !aside.exists())
-        .context("no name left for the corrupt index")?;
+    let place = context.index_place()?;
+    let aside = Index::set_aside(&place)?;
     context.note(&format!(
-        "the index is corrupt: kept as {}, built anew from the runs",
-        aside.display()
+        "the index is corrupt: kept as {aside}, built anew from the runs"
     ));
-    std::fs::rename(&path, &aside).with_context(|| path.display().to_string())?;
-    // A leftover of the corrupt file would be applied to the new one.
-    remove(&path)?;
-    let mut index = Index::open(&path)?;
+    let mut index = Index::open(&place)?;
     fill(&mut index, &home, context)?;
     Ok(index)
 }

@@ -76,6 +76,11 @@ uuid_id!(
     SessionId
 );
 
+uuid_id!(
+    /// One home: the directory that holds every plan, wherever it is moved.
+    HomeId
+);
+
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

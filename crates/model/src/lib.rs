@@ -26,7 +26,7 @@ mod values;
 
 pub use case::CaseRef;
 pub use facts::BoxFacts;
-pub use ids::{BootId, CaseId, PlanId, RunId, SessionId, VariantName};
+pub use ids::{BootId, CaseId, HomeId, PlanId, RunId, SessionId, VariantName};
 pub use measurement::{Measurement, MonitorOverhead, Round, Usage, Window};
 pub use metric::{Better, InvalidName, MetricName, Role, Unit};
 pub use monitor::{Column, ColumnKind, Monitor, SeriesSet};

@@ -1,17 +1,21 @@
 //! The home directory and its plans.
 
 use crate::{RunReader, RunWriter, RundirError, disk, writer};
-use kdyno_model::{PlanId, RunId, Trial};
+use kdyno_model::{HomeId, PlanId, RunId, Trial};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+const ID: &str = "index-id";
 const PLANS: &str = "plans";
 const PLAN: &str = "plan.json";
 const JOB: &str = "job.yaml";
 const DECISION: &str = "decision.json";
 const FINISHED: &str = "finished";
 const RUNS: &str = "runs";
+
+/// An id and its line end.
+const ID_CAP_BYTES: u64 = 64;
 
 /// More than this is neither a plan nor a job.
 const PLAN_CAP_BYTES: u64 = 256 << 20;
@@ -58,6 +62,41 @@ impl Home {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// The home's own id, which it is given the first time that somebody asks. It stays when the
+    /// home is moved; a copy has it as well.
+    ///
+    /// # Errors
+    /// [`RundirError::Content`] when the file holds something else, otherwise what the file system
+    /// says.
+    pub fn id(&self) -> Result<HomeId, RundirError> {
+        let path = self.0.join(ID);
+        match read_id(&path) {
+            Err(RundirError::NotFound { .. }) => {
+                self.create_id(&path)?;
+                read_id(&path)
+            }
+            other => other,
+        }
+    }
+
+    /// Of several processes that do this at once, the first one's id stays.
+    fn create_id(&self, path: &Path) -> Result<(), RundirError> {
+        fs::create_dir_all(&self.0).map_err(RundirError::io("create", &self.0))?;
+        let new = HomeId::new();
+        let unfinished = self.0.join(format!("{ID}.{new}.tmp"));
+        disk::create(&unfinished, format!("{new}\n").as_bytes())?;
+        disk::sync(&unfinished)?;
+        // Unlike a renamed file, a linked one replaces nothing.
+        let linked = fs::hard_link(&unfinished, path);
+        disk::remove(&unfinished)?;
+        match linked {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(RundirError::io("create", path)(error))
+            }
+            _ => disk::sync(&self.0),
+        }
     }
 
     /// Writes a new plan with the bytes of its text and of the job file that it came from: it is
@@ -132,6 +171,16 @@ impl Home {
             Err(RundirError::NotFound { path })
         }
     }
+}
+
+fn read_id(path: &Path) -> Result<HomeId, RundirError> {
+    let bytes = disk::read(path, ID_CAP_BYTES)?;
+    let text = std::str::from_utf8(&bytes).unwrap_or_default();
+    HomeId::parse(text.trim_end()).ok_or_else(|| RundirError::Content {
+        path: path.to_owned(),
+        line: 1,
+        reason: "no id of a home; without this file the home gets a new one".to_owned(),
+    })
 }
 
 impl PlanDir {

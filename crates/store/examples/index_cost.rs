@@ -1,4 +1,5 @@
-//! Prints what the index costs: `cargo run --release -p kdyno-store --example index_cost`.
+//! Prints what the index costs: `cargo run --release -p kdyno-store --example index_cost`, in a file
+//! or, with the address of a PostgreSQL database behind it, in the schema `index_cost` there.
 //!
 //! Selecting everything is done by a process of its own each time, since the most memory that a
 //! process ever held is known only once.
@@ -9,9 +10,8 @@ use kdyno_model::{
     Better, CaseId, CaseRef, ClockKind, MetricName, Origin, Outcome, PlanId, Role, RunId, RunRow,
     Scalar, Unit,
 };
-use kdyno_store::{Index, RunFilter, Scalars};
+use kdyno_store::{Index, Place, RunFilter, Scalars, StoreError};
 use std::error::Error;
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -73,27 +73,39 @@ fn row(plan: PlanId, index: u32) -> Result<RunRow, Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [path, scalars] = &arguments[..] {
-        return select_everything(Path::new(path), scalars);
-    }
     let dir = tempfile::tempdir()?;
-    let path = dir.path().join("index.db");
+    let file = dir.path().join("index.db").display().to_string();
+    let words = match &arguments[..] {
+        [words, scalars] => return select_everything(&place_of(words)?, scalars),
+        [url] => url,
+        _ => &file,
+    };
+    let place = place_of(words)?;
     let plans: Vec<PlanId> = (0..PLANS).map(|_| PlanId::new()).collect();
-    fill(&path, &plans)?;
+    fill(&place, &plans)?;
     for scalars in ["none", "headline", "all"] {
         let itself = std::env::current_exe()?;
-        let status = Command::new(itself).arg(&path).arg(scalars).status()?;
+        let status = Command::new(itself).arg(words).arg(scalars).status()?;
         if !status.success() {
             return Err(format!("selecting {scalars}: {status}").into());
         }
     }
-    ask_little(&path, plans.get(250).copied().ok_or("too few plans")?)
+    ask_little(&place, plans.get(250).copied().ok_or("too few plans")?)
+}
+
+/// A file's path, or the address of a database.
+fn place_of(words: &str) -> Result<Place, StoreError> {
+    if words.starts_with("postgres") {
+        Place::postgres(words, "index_cost")
+    } else {
+        Ok(Place::File(words.into()))
+    }
 }
 
 /// Creates the index and fills it, everything twice.
-fn fill(path: &Path, plans: &[PlanId]) -> Result<(), Box<dyn Error>> {
+fn fill(place: &Place, plans: &[PlanId]) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
-    let mut index = Index::open(path)?;
+    let mut index = Index::replace(place)?;
     println!("create the index: {:?}", start.elapsed());
     let (mut first, mut second) = (Duration::ZERO, Duration::ZERO);
     let (mut added, mut again) = (0, 0);
@@ -112,15 +124,18 @@ fn fill(path: &Path, plans: &[PlanId]) -> Result<(), Box<dyn Error>> {
     index.close()?;
     println!("ingest {added} runs x {METRICS} metrics: {first:?}");
     println!("ingest them again ({again} new): {second:?}");
-    println!(
-        "size: {} bytes per run",
-        std::fs::metadata(path)?.len() / u64::from(PLANS * RUNS_PER_PLAN)
-    );
+    if let Place::File(path) = place {
+        let size = std::fs::metadata(path)?.len();
+        println!(
+            "size: {} bytes per run",
+            size / u64::from(PLANS * RUNS_PER_PLAN)
+        );
+    }
     Ok(())
 }
 
 /// Selects every run, with these of its numbers, and prints time and memory.
-fn select_everything(path: &Path, scalars: &str) -> Result<(), Box<dyn Error>> {
+fn select_everything(place: &Place, scalars: &str) -> Result<(), Box<dyn Error>> {
     let filter = RunFilter {
         scalars: match scalars {
             "all" => Scalars::All,
@@ -130,7 +145,7 @@ fn select_everything(path: &Path, scalars: &str) -> Result<(), Box<dyn Error>> {
         },
         ..RunFilter::default()
     };
-    let mut index = Index::open(path)?;
+    let mut index = Index::open(place)?;
     let before = peak_memory()?;
     let start = Instant::now();
     let rows = index.runs_select(&filter)?;
@@ -153,7 +168,7 @@ fn peak_memory() -> Result<String, Box<dyn Error>> {
 }
 
 /// Asks what most commands ask.
-fn ask_little(path: &Path, plan: PlanId) -> Result<(), Box<dyn Error>> {
+fn ask_little(place: &Place, plan: PlanId) -> Result<(), Box<dyn Error>> {
     let filter = RunFilter {
         plans: vec![plan],
         ..RunFilter::default()
@@ -161,7 +176,7 @@ fn ask_little(path: &Path, plan: PlanId) -> Result<(), Box<dyn Error>> {
     let mut suffix = String::new();
     for _ in 0..3 {
         let start = Instant::now();
-        let mut index = Index::open(path)?;
+        let mut index = Index::open(place)?;
         let opened = start.elapsed();
         let runs = index.runs_select(&filter)?;
         println!(
@@ -174,7 +189,7 @@ fn ask_little(path: &Path, plan: PlanId) -> Result<(), Box<dyn Error>> {
             .map(|run| run.run_id.short())
             .unwrap_or_default();
     }
-    let mut index = Index::open(path)?;
+    let mut index = Index::open(place)?;
     for times in ["the first time", "once more"] {
         let start = Instant::now();
         index.runs_select(&filter)?;

@@ -219,6 +219,35 @@ pub(crate) fn check(row: &RunRow) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Checks that every text of a run, as the columns have it, can be stored by PostgreSQL. JSON needs
+/// no look: it writes the character as an escape.
+pub(crate) fn check_texts(row: &RunRow) -> Result<(), StoreError> {
+    let boot = row.boot_id.as_ref().map(|boot| boot.as_str());
+    let texts = [
+        ("testcase", row.case.testcase.as_str()),
+        ("params", row.case.params.as_str()),
+        ("case_id", row.case.id.0.as_str()),
+        ("variant", row.variant.0.as_str()),
+        ("testbox", row.testbox.as_str()),
+        ("build_id", row.build_id.as_deref().unwrap_or_default()),
+        ("boot_id", boot.unwrap_or_default()),
+        ("kernel_release", row.kernel_release.as_str()),
+        ("instrument", row.instrument.as_str()),
+    ];
+    let units = row.scalars.iter().map(|s| ("unit", s.unit.0.as_str()));
+    match texts
+        .into_iter()
+        .chain(units)
+        .find(|(_, text)| text.contains('\0'))
+    {
+        None => Ok(()),
+        Some((field, _)) => Err(StoreError::Nul {
+            run: row.run_id.to_string(),
+            field,
+        }),
+    }
+}
+
 /// The word of a fieldless enumeration, as every file has it.
 pub(crate) fn word(value: &impl Serialize) -> Result<String, serde_json::Error> {
     serde_json::from_value(serde_json::to_value(value)?)

@@ -1,47 +1,63 @@
 //! What can go wrong with the index, and what the user can do about it.
 
-use std::path::{Path, PathBuf};
+use crate::place::Place;
+use crate::sql::engine::{Fault, fault, reason};
+use std::io;
 
 /// A failure of the index. None of them loses data: the run directories hold it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file is damaged, or is no index.
-    #[error("{}: not a usable index: {reason}", path.display())]
+    #[error("{place}: not a usable index: {reason}")]
     Corrupt {
-        /// The file.
-        path: PathBuf,
+        /// Where the index is.
+        place: Place,
         /// How it was found.
         reason: String,
     },
     /// A newer kdyno made it.
-    #[error("{}: index version {found}, and this kdyno knows up to {known}", path.display())]
+    #[error("{place}: index version {found}, and this kdyno knows up to {known}")]
     Newer {
-        /// The file.
-        path: PathBuf,
+        /// Where the index is.
+        place: Place,
         /// Its version.
         found: i64,
         /// The newest that this version knows.
         known: i64,
     },
     /// It cannot be opened, created or written.
-    #[error("{}: cannot open or write the index: {reason}", path.display())]
+    #[error("{place}: cannot open or write the index: {reason}")]
     Access {
-        /// The file.
-        path: PathBuf,
+        /// Where the index is.
+        place: Place,
         /// The system's or the database's reason.
         reason: String,
     },
     /// Another process has been writing to it for too long.
-    #[error("{}: another process is writing to the index", path.display())]
+    #[error("{place}: another process is writing to the index")]
     Busy {
-        /// The file.
-        path: PathBuf,
+        /// Where the index is.
+        place: Place,
     },
     /// The disk is full.
-    #[error("{}: the disk is full", path.display())]
+    #[error("{place}: the disk is full")]
     Full {
-        /// The file.
-        path: PathBuf,
+        /// Where the index is.
+        place: Place,
+    },
+    /// An address leads to no PostgreSQL server.
+    #[error("not an address of a PostgreSQL database: {reason}")]
+    Address {
+        /// What is wrong with it; the address may hold a password and is not shown.
+        reason: String,
+    },
+    /// A run holds a text that PostgreSQL cannot store.
+    #[error("run {run}: {field} holds a NUL character, which PostgreSQL cannot store")]
+    Nul {
+        /// The run.
+        run: String,
+        /// The field of the run.
+        field: &'static str,
     },
     /// A run holds a number that must not be stored.
     #[error("run {run}: metric {metric} cannot be stored: {reason}")]
@@ -68,10 +84,10 @@ pub enum StoreError {
         limit: usize,
     },
     /// Anything else that the database says.
-    #[error("{}: {reason}", path.display())]
+    #[error("{place}: {reason}")]
     Database {
-        /// The file.
-        path: PathBuf,
+        /// Where the index is.
+        place: Place,
         /// Its words.
         reason: String,
     },
@@ -83,8 +99,21 @@ impl StoreError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Corrupt { .. } => Some("move it aside and rebuild it from the run directories"),
-            Self::Newer { .. } => Some("use a newer kdyno, or move the index aside and rebuild it"),
-            Self::Access { .. } => Some("choose a home directory that this user may write"),
+            Self::Newer { .. } => Some("use a newer kdyno, or `kdyno index rebuild` for this one"),
+            Self::Access {
+                place: Place::File(_),
+                ..
+            } => Some("choose a home directory that this user may write"),
+            Self::Access {
+                place: Place::Postgres(_),
+                ..
+            } => Some(
+                "see that the server runs and lets this user in; no run is lost, the index is derived",
+            ),
+            Self::Address { .. } => {
+                Some("write postgres://user@host/database, or postgres:///database?host=/directory")
+            }
+            Self::Nul { .. } => Some("keep the index of this home in a file"),
             Self::Busy { .. } => Some("wait for the other kdyno to end and repeat"),
             Self::Full { .. } => Some("free some space; no run is lost, the index is derived"),
             Self::Ambiguous { .. } => Some("give more digits of the run id"),
@@ -93,27 +122,23 @@ impl StoreError {
         }
     }
 
-    /// Sorts what the database says about the index at `path` by what can be done about it.
-    pub(crate) fn from_database(path: &Path, error: &sqlx::Error) -> Self {
-        let (path, reason) = (path.to_owned(), error.to_string());
-        match error {
-            // The queries are fixed, so values and columns that do not fit are the file's fault.
-            sqlx::Error::ColumnDecode { .. }
-            | sqlx::Error::ColumnNotFound(_)
-            | sqlx::Error::ColumnIndexOutOfBounds { .. }
-            | sqlx::Error::Decode(_) => Self::Corrupt { path, reason },
-            sqlx::Error::Database(said) => {
-                let code: Option<i32> = said.code().and_then(|code| code.parse().ok());
-                // Primary result codes, https://www.sqlite.org/rescode.html: the low byte.
-                match code.map(|code| code & 0xff) {
-                    Some(1 | 11 | 26) => Self::Corrupt { path, reason },
-                    Some(5 | 6) => Self::Busy { path },
-                    Some(3 | 8 | 14 | 23) => Self::Access { path, reason },
-                    Some(13) => Self::Full { path },
-                    _ => Self::Database { path, reason },
-                }
-            }
-            _ => Self::Database { path, reason },
+    /// Sorts what the database says about the index at `place` by what can be done about it.
+    pub(crate) fn from_database(place: &Place, error: &sqlx::Error) -> Self {
+        let (fault, place, reason) = (fault(place, error), place.clone(), reason(place, error));
+        match fault {
+            Fault::Corrupt => Self::Corrupt { place, reason },
+            Fault::Busy => Self::Busy { place },
+            Fault::Access | Fault::Lost => Self::Access { place, reason },
+            Fault::Full => Self::Full { place },
+            Fault::Other => Self::Database { place, reason },
         }
+    }
+}
+
+/// What the system says about the index at a place.
+pub(crate) fn access(place: &Place) -> impl Fn(io::Error) -> StoreError {
+    |error| StoreError::Access {
+        place: place.clone(),
+        reason: error.to_string(),
     }
 }

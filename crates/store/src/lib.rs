@@ -1,5 +1,7 @@
 //! The index over run directories: portable SQL behind a synchronous face.
 //!
+//! In an SQLite file, or in a schema of a PostgreSQL server: one code, the same answers.
+//!
 //! Derived and rebuildable: it holds nothing that the run directories do not, so a damaged one is
 //! moved aside and filled again. One row per run carries its numbers as one blob of f64 whose
 //! order a shared `metric_set` names; this is half the size of a row per number, and a comparison
@@ -15,45 +17,102 @@ mod encode;
 mod error;
 mod filter;
 mod open;
+mod place;
 mod sql;
 
 pub use error::StoreError;
 pub use filter::{PlanSummary, RunFilter, Scalars};
+pub use place::{Place, Server};
 
 use encode::MetricSet;
 use kdyno_model::{CaseId, PlanId, RunId, RunRow, RunSet};
+use open::Old;
+use sql::engine::{self, Fault};
 use sqlx::{AnyConnection, Connection};
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
 use tokio::runtime::{Builder, Runtime};
 
 /// An open index.
 #[derive(Debug)]
 pub struct Index {
-    path: PathBuf,
+    place: Place,
     runtime: Runtime,
     connection: AnyConnection,
+    generation: i64,
 }
 
 impl Index {
-    /// Opens the index at `path`, creating file and directories as needed.
+    /// Opens the index at `place`, creating what is needed.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when the file is damaged or of something else (damage in the
+    /// [`StoreError::Corrupt`] when what is there is damaged or of something else (damage in the
     /// middle shows only when a query meets it), [`StoreError::Newer`], [`StoreError::Access`],
     /// [`StoreError::Busy`].
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let runtime = Builder::new_current_thread().build();
-        let runtime = runtime.map_err(|e| StoreError::Access {
-            path: path.to_owned(),
-            reason: e.to_string(),
-        })?;
-        let connection = runtime.block_on(open::open(path))?;
-        Ok(Self {
-            path: path.to_owned(),
-            runtime,
-            connection,
-        })
+    pub fn open(place: &Place) -> Result<Self, StoreError> {
+        Self::open_with(place, Old::Kept)
+    }
+
+    /// Opens an empty index at `place`, whatever was there.
+    ///
+    /// # Errors
+    /// [`StoreError::Access`], [`StoreError::Busy`].
+    pub fn replace(place: &Place) -> Result<Self, StoreError> {
+        Self::open_with(place, Old::Removed)
+    }
+
+    /// Keeps what is at `place` under another name, which it returns; then a new index can be
+    /// made there.
+    ///
+    /// # Errors
+    /// [`StoreError::Access`], [`StoreError::Busy`].
+    pub fn set_aside(place: &Place) -> Result<String, StoreError> {
+        let runtime = runtime(place)?;
+        let aside = runtime.block_on(open::set_aside(place));
+        runtime.shutdown_background();
+        aside
+    }
+
+    fn open_with(place: &Place, old: Old) -> Result<Self, StoreError> {
+        let runtime = runtime(place)?;
+        match runtime.block_on(open::open(place, old)) {
+            Ok((connection, generation)) => Ok(Self {
+                place: place.clone(),
+                runtime,
+                connection,
+                generation,
+            }),
+            Err(error) => {
+                // It would wait for a name server that the time limit has given up on.
+                runtime.shutdown_background();
+                Err(error)
+            }
+        }
+    }
+
+    /// Asks the database. Everything that is asked can be asked twice, so a lost connection is
+    /// replaced by a new one, once: an index is open for hours while a plan runs.
+    fn ask<T>(
+        &mut self,
+        question: impl AsyncFn(&Place, &mut AnyConnection) -> Result<T, sqlx::Error>,
+    ) -> Result<T, StoreError> {
+        let first = self.ask_once(&question);
+        let answer = match first {
+            Err(error) if engine::fault(&self.place, &error) == Fault::Lost => {
+                self.connection = self.runtime.block_on(open::connect(&self.place))?;
+                self.ask_once(&question)
+            }
+            other => other,
+        };
+        answer.map_err(|e| StoreError::from_database(&self.place, &e))
+    }
+
+    fn ask_once<T>(
+        &mut self,
+        question: impl AsyncFn(&Place, &mut AnyConnection) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        let answer = question(&self.place, &mut self.connection);
+        self.runtime
+            .block_on(engine::within_limit(&self.place, answer))
     }
 
     /// Whether it was ever filled from all run directories since it was created or cleared; until
@@ -62,8 +121,7 @@ impl Index {
     /// # Errors
     /// What the database says.
     pub fn is_filled(&mut self) -> Result<bool, StoreError> {
-        let filled = self.runtime.block_on(sql::is_filled(&mut self.connection));
-        filled.map_err(|e| StoreError::from_database(&self.path, &e))
+        self.ask(async |_, connection| sql::is_filled(connection).await)
     }
 
     /// Notes, durably, that every run directory was taken in; saying it twice is fine.
@@ -71,10 +129,17 @@ impl Index {
     /// # Errors
     /// What the database says.
     pub fn mark_filled(&mut self) -> Result<(), StoreError> {
-        let marked = self
-            .runtime
-            .block_on(sql::filled_insert(&mut self.connection));
-        marked.map_err(|e| StoreError::from_database(&self.path, &e))
+        self.ask(async |_, connection| sql::filled_insert(connection).await)
+    }
+
+    /// Whether another process has made it anew since it was opened: what was read since then may
+    /// be of an index that is only half filled.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn is_replaced(&mut self) -> Result<bool, StoreError> {
+        let now = self.ask(async |place, c| engine::generation(place, c).await)?;
+        Ok(now != self.generation)
     }
 
     /// Adds runs, all or none, and returns how many were new; a run that is there stays as it is.
@@ -83,9 +148,10 @@ impl Index {
     /// [`StoreError::InvalidRun`] when a number is not finite, or what the database says.
     pub fn ingest(&mut self, rows: &[RunRow]) -> Result<usize, StoreError> {
         rows.iter().try_for_each(encode::check)?;
-        let connection = &mut self.connection;
-        let added = self.runtime.block_on(ingest(connection, rows));
-        added.map_err(|e| StoreError::from_database(&self.path, &e))
+        if let Place::Postgres(_) = self.place {
+            rows.iter().try_for_each(encode::check_texts)?;
+        }
+        self.ask(async |place, connection| ingest(place, connection, rows).await)
     }
 
     /// The runs that the filter selects, in its order, with the figures that it wants.
@@ -99,9 +165,7 @@ impl Index {
         if given > limit {
             return Err(StoreError::FilterTooLong { given, limit });
         }
-        let connection = &mut self.connection;
-        let rows = self.runtime.block_on(select(connection, filter));
-        rows.map_err(|e| StoreError::from_database(&self.path, &e))
+        self.ask(async |place, connection| select(place, connection, filter).await)
     }
 
     /// The run whose id ends in these hexadecimal digits; hyphens do not count.
@@ -113,11 +177,8 @@ impl Index {
         if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Ok(None);
         }
-        let connection = &mut self.connection;
-        let found = self
-            .runtime
-            .block_on(sql::runs_by_suffix(connection, &digits));
-        let found = found.map_err(|e| StoreError::from_database(&self.path, &e))?;
+        let found =
+            self.ask(async |_, connection| sql::runs_by_suffix(connection, &digits).await)?;
         match found[..] {
             [] => Ok(None),
             [run] => {
@@ -138,10 +199,7 @@ impl Index {
     /// # Errors
     /// What the database says.
     pub fn plan_newest(&mut self) -> Result<Option<PlanId>, StoreError> {
-        let plan = self
-            .runtime
-            .block_on(sql::plan_newest(&mut self.connection));
-        plan.map_err(|e| StoreError::from_database(&self.path, &e))
+        self.ask(async |_, connection| sql::plan_newest(connection).await)
     }
 
     /// Every plan that has a run, newest first.
@@ -149,8 +207,7 @@ impl Index {
     /// # Errors
     /// What the database says.
     pub fn plans_list(&mut self) -> Result<Vec<PlanSummary>, StoreError> {
-        let plans = self.runtime.block_on(sql::plans_list(&mut self.connection));
-        plans.map_err(|e| StoreError::from_database(&self.path, &e))
+        self.ask(async |_, connection| sql::plans_list(connection).await)
     }
 
     /// The ids of the runs of a plan.
@@ -158,10 +215,7 @@ impl Index {
     /// # Errors
     /// What the database says.
     pub fn run_ids(&mut self, plan: PlanId) -> Result<HashSet<RunId>, StoreError> {
-        let ids = self
-            .runtime
-            .block_on(sql::run_ids(&mut self.connection, plan));
-        ids.map_err(|e| StoreError::from_database(&self.path, &e))
+        self.ask(async |_, connection| sql::run_ids(connection, plan).await)
     }
 
     /// How many runs it has.
@@ -169,8 +223,7 @@ impl Index {
     /// # Errors
     /// What the database says.
     pub fn count(&mut self) -> Result<u64, StoreError> {
-        let count = self.runtime.block_on(sql::runs_count(&mut self.connection));
-        count.map_err(|e| StoreError::from_database(&self.path, &e))
+        self.ask(async |_, connection| sql::runs_count(connection).await)
     }
 
     /// Forgets runs; those that it does not know are no error.
@@ -178,13 +231,11 @@ impl Index {
     /// # Errors
     /// What the database says; then none is forgotten.
     pub fn runs_delete(&mut self, runs: &[RunId]) -> Result<(), StoreError> {
-        let connection = &mut self.connection;
-        let deleted = self.runtime.block_on(async {
-            let mut transaction = connection.begin_with(sql::engine::BEGIN_WRITE).await?;
+        self.ask(async |place, connection| {
+            let mut transaction = engine::begin_write(place, connection).await?;
             sql::runs_delete(&mut transaction, runs).await?;
             transaction.commit().await
-        });
-        deleted.map_err(|e| StoreError::from_database(&self.path, &e))
+        })
     }
 
     /// Remembers how much the metrics of a plan varied, in place of what was remembered of it; all
@@ -193,13 +244,11 @@ impl Index {
     /// # Errors
     /// What the database says.
     pub fn run_sets_replace(&mut self, plan: PlanId, sets: &[RunSet]) -> Result<(), StoreError> {
-        let connection = &mut self.connection;
-        let replaced = self.runtime.block_on(async {
-            let mut transaction = connection.begin_with(sql::engine::BEGIN_WRITE).await?;
+        self.ask(async |place, connection| {
+            let mut transaction = engine::begin_write(place, connection).await?;
             sql::run_sets_replace(&mut transaction, plan, sets).await?;
             transaction.commit().await
-        });
-        replaced.map_err(|e| StoreError::from_database(&self.path, &e))
+        })
     }
 
     /// The newest `limit` run sets of a case on a machine, latest start first, without those of
@@ -222,24 +271,32 @@ impl Index {
                 limit: most,
             });
         }
-        let connection = &mut self.connection;
-        let sets = sql::run_sets_select(connection, testbox, case, not_of, limit);
-        let sets = self.runtime.block_on(sets);
-        sets.map_err(|e| StoreError::from_database(&self.path, &e))
+        self.ask(async |_, connection| {
+            sql::run_sets_select(connection, testbox, case, not_of, limit).await
+        })
     }
 
-    /// Closes it and folds its journal into the file; without it the next one to open does.
+    /// Closes it and folds a file's journal into it; without it the next one to open does.
     ///
     /// # Errors
     /// What the database says.
     pub fn close(self) -> Result<(), StoreError> {
         let closed = self.runtime.block_on(self.connection.close());
-        closed.map_err(|e| StoreError::from_database(&self.path, &e))
+        closed.map_err(|e| StoreError::from_database(&self.place, &e))
     }
 }
 
-async fn ingest(connection: &mut AnyConnection, rows: &[RunRow]) -> Result<usize, sqlx::Error> {
-    let mut transaction = connection.begin_with(sql::engine::BEGIN_WRITE).await?;
+fn runtime(place: &Place) -> Result<Runtime, StoreError> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.map_err(error::access(place))
+}
+
+async fn ingest(
+    place: &Place,
+    connection: &mut AnyConnection,
+    rows: &[RunRow],
+) -> Result<usize, sqlx::Error> {
+    let mut transaction = engine::begin_write(place, connection).await?;
     let ids: Vec<RunId> = rows.iter().map(|row| row.run_id).collect();
     let mut seen = sql::runs_present(&mut transaction, &ids).await?;
     let rows: Vec<&RunRow> = rows.iter().filter(|row| seen.insert(row.run_id)).collect();
@@ -266,11 +323,12 @@ async fn ingest(connection: &mut AnyConnection, rows: &[RunRow]) -> Result<usize
 }
 
 async fn select(
+    place: &Place,
     connection: &mut AnyConnection,
     filter: &RunFilter,
 ) -> Result<Vec<RunRow>, sqlx::Error> {
     // One state for all questions: a run that is added in between would lack its metric set.
-    let mut transaction = connection.begin_with(sql::engine::BEGIN_READ).await?;
+    let mut transaction = engine::begin_read(place, connection).await?;
     let sets = match filter.scalars {
         Scalars::All | Scalars::Headline => {
             sql::metric_sets_select(&mut transaction, filter).await?

@@ -3,6 +3,7 @@
 //! Portable: `$n` placeholders; TEXT, BIGINT, DOUBLE PRECISION and bytes; times and counts as
 //! 64-bit integers; no sum of them, no engine's own functions outside [`engine`].
 
+pub(crate) mod engine;
 mod run_sets;
 
 pub(crate) use run_sets::{run_sets_replace, run_sets_select};
@@ -516,64 +517,6 @@ pub(crate) async fn schema_version_insert(
         |values, version| values.add(*version).map(drop),
     )
     .await
-}
-
-/// What differs between engines.
-pub(crate) mod engine {
-    use super::{AnyConnection, Result, Statement};
-    use sqlx::Row;
-
-    /// The steps from an empty database to the newest schema.
-    pub(crate) const MIGRATIONS: [&str; 2] = [
-        include_str!("../migrations/sqlite/0001_runs.sql"),
-        include_str!("../migrations/sqlite/0002_run_sets.sql"),
-    ];
-
-    /// Begins a transaction that waits for other writers now and not at its first write.
-    pub(crate) const BEGIN_WRITE: &str = "BEGIN IMMEDIATE";
-
-    /// Begins a transaction whose questions all see one state, and which hinders no writer.
-    pub(crate) const BEGIN_READ: &str = "BEGIN";
-
-    /// Settings of each connection; they do not touch the file.
-    pub(crate) const CONNECTION: &str = "PRAGMA busy_timeout = 10000; \
-         PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON";
-
-    /// How many tables and indexes there are, whoever made them, and whether one of them is the
-    /// table `name`; one question, since another process may be making them.
-    pub(crate) async fn objects_count(
-        connection: &mut AnyConnection,
-        name: &str,
-    ) -> Result<(i64, bool)> {
-        let mut statement = Statement::new("SELECT COUNT(*), COUNT(CASE WHEN name = ");
-        statement.bind(name)?;
-        statement.push(" AND type = 'table' THEN 1 END) FROM sqlite_master");
-        let rows = statement.fetch(connection).await?;
-        let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
-        Ok((row.try_get(0)?, row.try_get::<i64, _>(1)? > 0))
-    }
-
-    /// The unit in which the file grows.
-    pub(crate) async fn page_bytes(connection: &mut AnyConnection) -> Result<u64> {
-        let rows = Statement::new("PRAGMA page_size").fetch(connection).await?;
-        let bytes: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
-        u64::try_from(bytes).map_err(super::decode)
-    }
-
-    /// Lets readers go on beside one writer; a property of the file, set once.
-    pub(crate) async fn enable_wal(connection: &mut AnyConnection) -> Result<()> {
-        let rows = Statement::new("PRAGMA journal_mode")
-            .fetch(connection)
-            .await?;
-        let mode: String = rows
-            .first()
-            .map_or(Ok(String::new()), |row| row.try_get(0))?;
-        if mode != "wal" {
-            let statement = Statement::new("PRAGMA journal_mode = WAL");
-            statement.fetch(connection).await?;
-        }
-        Ok(())
-    }
 }
 
 fn strings<T: ToString>(ids: &[T]) -> Vec<String> {

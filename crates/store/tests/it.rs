@@ -1,7 +1,13 @@
 //! The index as its users see it.
 
+#![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
+
+#[path = "it/engines.rs"]
+mod engines;
 #[path = "it/faults.rs"]
 mod faults;
+#[path = "it/postgres.rs"]
+mod postgres;
 #[path = "it/queries.rs"]
 mod queries;
 #[path = "it/run_sets.rs"]

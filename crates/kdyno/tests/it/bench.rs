@@ -95,6 +95,7 @@ impl Bench {
             .args(words)
             .current_dir(self.dir.path())
             .env("KDYNO_HOME", self.home())
+            .env_remove("KDYNO_INDEX")
             .env("KDYNO_RUNTIME_DIR", self.path("state"))
             .env("TERM", "dumb")
             .stdin(Stdio::null());

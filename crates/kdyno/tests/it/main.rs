@@ -17,6 +17,7 @@ mod extremes;
 mod faults;
 mod help;
 mod manual;
+mod postgres;
 mod run;
 mod settings;
 mod usemem;

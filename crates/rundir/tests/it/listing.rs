@@ -1,6 +1,7 @@
 use crate::sample::{plan, results, trial, writer};
 use kdyno_model::{PlanId, RunId};
 use kdyno_rundir::{Home, RundirError, State};
+use std::collections::HashSet;
 use std::error::Error;
 use std::fs;
 
@@ -86,5 +87,28 @@ fn an_error_says_its_cause_once_along_its_chain() {
     assert_eq!(
         error.to_string(),
         format!("{}: cannot list", path.display())
+    );
+}
+
+#[test]
+fn a_home_has_one_id_whoever_asks_first_and_keeps_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::at(dir.path().join("home"));
+    let ids: HashSet<_> = std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| home.id().unwrap())).collect();
+        asking.into_iter().map(|a| a.join().unwrap()).collect()
+    });
+    assert_eq!(ids.len(), 1);
+    let names = fs::read_dir(home.path()).unwrap();
+    assert_eq!(names.count(), 1, "nothing unfinished is left");
+    let moved = dir.path().join("moved");
+    fs::rename(home.path(), &moved).unwrap();
+    assert!(ids.contains(&Home::at(&moved).id().unwrap()));
+    fs::write(moved.join("index-id"), "x\n").unwrap();
+    let error = Home::at(&moved).id().unwrap_err();
+    assert!(matches!(error, RundirError::Content { .. }), "{error}");
+    assert_ne!(
+        Home::at(home.path()).id().unwrap(),
+        *ids.iter().next().unwrap()
     );
 }

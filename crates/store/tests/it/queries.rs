@@ -1,15 +1,16 @@
-use crate::sample::{any_row, row, scalar};
+use crate::engines::{Site, on_every_engine};
+use crate::sample::{any_row, row, scalar, without_nul};
 use kdyno_model::{FailReason, Outcome, PlanId, Role, RunId, RunRow, Stage};
-use kdyno_store::{Index, RunFilter, Scalars, StoreError};
+use kdyno_store::{Index, Place, RunFilter, Scalars, StoreError};
 use proptest::prelude::*;
 use std::collections::HashSet;
 
-fn in_new_index<T>(work: impl FnOnce(&mut Index) -> T) -> T {
-    let dir = tempfile::tempdir().unwrap();
-    // A name that an address would read otherwise.
-    let mut index = Index::open(&dir.path().join("a ?mode=ro&#%41/index.db")).unwrap();
-    assert!(!index.is_filled().unwrap());
-    work(&mut index)
+fn in_new_index(work: impl Fn(&mut Index)) {
+    on_every_engine(|site| {
+        let mut index = site.open();
+        assert!(!index.is_filled().unwrap());
+        work(&mut index);
+    });
 }
 
 /// The row as it comes back when only these figures are wanted.
@@ -26,20 +27,57 @@ proptest! {
 
     #[test]
     fn rows_come_back_as_they_went_in(rows in prop::collection::vec(any_row(), 1..8)) {
-        in_new_index(|index| {
-            prop_assert_eq!(index.ingest(&rows).unwrap(), rows.len());
-            for row in &rows {
-                let filter = RunFilter { runs: vec![row.run_id], ..RunFilter::default() };
-                let read = index.runs_select(&filter).unwrap();
-                prop_assert_eq!(read, std::slice::from_ref(row));
-                for scalars in [Scalars::Headline, Scalars::None] {
-                    let read = index.runs_select(&RunFilter { scalars, ..filter.clone() });
-                    prop_assert_eq!(read.unwrap(), [reduced(row, scalars)]);
-                }
-            }
-            Ok(())
-        })?;
+        on_every_engine(|site| rows_come_back(site, rows.clone()));
     }
+}
+
+fn rows_come_back(site: &Site, mut rows: Vec<RunRow>) {
+    if site.is_postgres() {
+        rows.iter_mut().for_each(without_nul);
+    }
+    let mut index = site.open();
+    assert_eq!(index.ingest(&rows).unwrap(), rows.len());
+    for row in &rows {
+        let filter = RunFilter {
+            runs: vec![row.run_id],
+            ..RunFilter::default()
+        };
+        let read = index.runs_select(&filter).unwrap();
+        assert_eq!(read, std::slice::from_ref(row));
+        for scalars in [Scalars::Headline, Scalars::None] {
+            let filter = RunFilter {
+                scalars,
+                ..filter.clone()
+            };
+            let read = index.runs_select(&filter).unwrap();
+            assert_eq!(read, [reduced(row, scalars)]);
+        }
+    }
+}
+
+#[test]
+fn a_file_may_have_a_name_that_an_address_would_read_otherwise() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a ?mode=ro&#%41/index.db");
+    Index::open(&Place::File(path.clone())).unwrap();
+    assert!(path.exists());
+}
+
+#[test]
+fn texts_are_ordered_by_their_bytes() {
+    in_new_index(|index| {
+        let plan = PlanId::new();
+        let mut rows: Vec<RunRow> = (0..5).map(|i| row(plan, i)).collect();
+        for (row, name) in rows.iter_mut().zip(["a b", "\u{c4}", "B", "a-a", "ab"]) {
+            row.case.testcase = name.into();
+        }
+        for (kept, first) in [(0, "B"), (3, "a-a"), (4, "ab")] {
+            index.ingest(&rows[kept..]).unwrap();
+            assert_eq!(index.plans_list().unwrap()[0].testcase, first);
+            let all: Vec<_> = rows.iter().map(|row| row.run_id).collect();
+            index.runs_delete(&all).unwrap();
+        }
+    });
 }
 
 #[test]
@@ -192,41 +230,54 @@ fn the_ids_of_a_plan_are_its_runs_and_no_others() {
 
 #[test]
 fn numbers_that_are_not_wanted_are_not_read() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("index.db");
-    let mut index = Index::open(&path).unwrap();
-    index.ingest(&[row(PlanId::new(), 0)]).unwrap();
-    index.close().unwrap();
-    // Whoever looks at these finds damage.
-    crate::faults::raw_sql(&path, "UPDATE run SET scalars = x'00'");
-    let mut index = Index::open(&path).unwrap();
-    let mut select = |scalars| {
-        index.runs_select(&RunFilter {
-            scalars,
-            ..RunFilter::default()
-        })
-    };
-    assert_eq!(select(Scalars::None).unwrap().len(), 1);
-    for scalars in [Scalars::All, Scalars::Headline] {
-        let error = select(scalars).unwrap_err();
-        assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
-    }
+    on_every_engine(|site| {
+        let mut index = site.open();
+        index.ingest(&[row(PlanId::new(), 0)]).unwrap();
+        index.close().unwrap();
+        // Whoever looks at these finds damage.
+        site.sql(&format!("UPDATE run SET scalars = {}", site.bytes("00")));
+        let mut index = site.open();
+        let mut select = |scalars| {
+            index.runs_select(&RunFilter {
+                scalars,
+                ..RunFilter::default()
+            })
+        };
+        assert_eq!(select(Scalars::None).unwrap().len(), 1);
+        for scalars in [Scalars::All, Scalars::Headline] {
+            let error = select(scalars).unwrap_err();
+            assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+        }
+    });
 }
 
 #[test]
 fn it_is_filled_from_the_mark_on_whoever_opens_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("index.db");
-    let reopened = || Index::open(&path).unwrap().is_filled().unwrap();
-    let mut index = Index::open(&path).unwrap();
-    index.ingest(&[row(PlanId::new(), 0)]).unwrap();
-    // A process that is killed here has filled some of it.
-    drop(index);
-    assert!(!reopened());
-    let mut index = Index::open(&path).unwrap();
-    index.mark_filled().unwrap();
-    index.mark_filled().unwrap();
-    assert!(index.is_filled().unwrap() && reopened());
+    on_every_engine(|site| {
+        let reopened = || site.open().is_filled().unwrap();
+        let mut index = site.open();
+        index.ingest(&[row(PlanId::new(), 0)]).unwrap();
+        // A process that is killed here has filled some of it.
+        drop(index);
+        assert!(!reopened());
+        let mut index = site.open();
+        index.mark_filled().unwrap();
+        index.mark_filled().unwrap();
+        assert!(index.is_filled().unwrap() && reopened());
+    });
+}
+
+#[test]
+fn one_that_is_replaced_is_empty() {
+    on_every_engine(|site| {
+        let mut index = site.open();
+        index.ingest(&[row(PlanId::new(), 0)]).unwrap();
+        index.mark_filled().unwrap();
+        drop(index);
+        let mut index = Index::replace(&site.place()).unwrap();
+        assert_eq!(index.count().unwrap(), 0);
+        assert!(!index.is_filled().unwrap());
+    });
 }
 
 #[test]
@@ -252,17 +303,17 @@ fn a_run_is_found_by_the_end_of_its_id() {
 
 #[test]
 fn headline_figures_are_there_for_plain_sql() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("index.db");
-    let mut index = Index::open(&path).unwrap();
-    let mut row = row(PlanId::new(), 0);
-    row.scalars = (0..14)
-        .map(|i| scalar(&format!("m.{i:02}"), Role::Headline, f64::from(i)))
-        .chain([scalar("d.x", Role::Diagnostic, 1.0)])
-        .collect();
-    index.ingest(&[row]).unwrap();
-    index.close().unwrap();
-    let rows = crate::faults::raw_sql(&path, "SELECT metric, value FROM kpi_point ORDER BY metric");
-    assert_eq!(rows.len(), 10);
-    assert_eq!(rows[9], "m.09");
+    on_every_engine(|site| {
+        let mut index = site.open();
+        let mut row = row(PlanId::new(), 0);
+        row.scalars = (0..14)
+            .map(|i| scalar(&format!("m.{i:02}"), Role::Headline, f64::from(i)))
+            .chain([scalar("d.x", Role::Diagnostic, 1.0)])
+            .collect();
+        index.ingest(&[row]).unwrap();
+        index.close().unwrap();
+        let rows = site.sql("SELECT metric, value FROM kpi_point ORDER BY metric");
+        assert_eq!(rows.len(), 10);
+        assert_eq!(rows[9], "m.09");
+    });
 }

@@ -1,5 +1,6 @@
 //! The noise memory.
 
+use crate::engines::on_every_engine;
 use crate::sample::row;
 use kdyno_model::{
     BootId, CaseId, ClockKind, MetricName, PlanId, Residual, RunSet, SetFigure, Unit,
@@ -43,63 +44,67 @@ fn of(index: &mut Index, not_of: &[PlanId], limit: u32) -> Vec<RunSet> {
 
 #[test]
 fn run_sets_come_back_newest_first_and_are_replaced_by_plan() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut index = Index::open(&dir.path().join("index.db")).unwrap();
-    let (old, new) = (PlanId::new(), PlanId::new());
-    let (first, second) = (set(old, 1), set(new, 2));
-    let elsewhere = RunSet {
-        testbox: "box-2".into(),
-        ..set(new, 3)
-    };
-    index
-        .run_sets_replace(old, std::slice::from_ref(&first))
-        .unwrap();
-    let of_new = [second.clone(), elsewhere];
-    index.run_sets_replace(new, &of_new).unwrap();
-    index.run_sets_replace(new, &of_new).unwrap();
-    assert_eq!(of(&mut index, &[], 9), [second.clone(), first.clone()]);
-    assert_eq!(of(&mut index, &[], 1), [second]);
-    assert_eq!(of(&mut index, &[new], 9), [first]);
-    index.run_sets_replace(new, &[]).unwrap();
-    assert_eq!(of(&mut index, &[], 9).len(), 1);
+    on_every_engine(|site| {
+        let mut index = site.open();
+        let (old, new) = (PlanId::new(), PlanId::new());
+        let (first, second) = (set(old, 1), set(new, 2));
+        let elsewhere = RunSet {
+            testbox: "box-2".into(),
+            ..set(new, 3)
+        };
+        index
+            .run_sets_replace(old, std::slice::from_ref(&first))
+            .unwrap();
+        let of_new = [second.clone(), elsewhere];
+        index.run_sets_replace(new, &of_new).unwrap();
+        index.run_sets_replace(new, &of_new).unwrap();
+        assert_eq!(of(&mut index, &[], 9), [second.clone(), first.clone()]);
+        assert_eq!(of(&mut index, &[], 1), [second]);
+        assert_eq!(of(&mut index, &[new], 9), [first]);
+        index.run_sets_replace(new, &[]).unwrap();
+        assert_eq!(of(&mut index, &[], 9).len(), 1);
+    });
 }
 
 #[test]
 fn an_index_of_before_is_to_be_filled_again() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("index.db");
-    {
-        let mut index = Index::open(&path).unwrap();
-        index.ingest(&[row(PlanId::new(), 0)]).unwrap();
-        index.mark_filled().unwrap();
-        index.close().unwrap();
-    }
-    crate::faults::raw_sql(
-        &path,
-        "DROP TABLE run_set; DROP TABLE figure_set; DELETE FROM schema_version WHERE version = 2",
-    );
-    let mut index = Index::open(&path).unwrap();
-    assert_eq!(index.count().unwrap(), 1);
-    assert!(!index.is_filled().unwrap());
-    assert_eq!(of(&mut index, &[], 9), []);
-    let plan = PlanId::new();
-    let remembered = [set(plan, 1)];
-    index.run_sets_replace(plan, &remembered).unwrap();
-    assert_eq!(of(&mut index, &[], 9), remembered);
+    on_every_engine(|site| {
+        {
+            let mut index = site.open();
+            index.ingest(&[row(PlanId::new(), 0)]).unwrap();
+            index.mark_filled().unwrap();
+            index.close().unwrap();
+        }
+        site.sql(
+            "DROP TABLE run_set; DROP TABLE figure_set; \
+             DELETE FROM schema_version WHERE version = 2",
+        );
+        let mut index = site.open();
+        assert_eq!(index.count().unwrap(), 1);
+        assert!(!index.is_filled().unwrap());
+        assert_eq!(of(&mut index, &[], 9), []);
+        let plan = PlanId::new();
+        let remembered = [set(plan, 1)];
+        index.run_sets_replace(plan, &remembered).unwrap();
+        assert_eq!(of(&mut index, &[], 9), remembered);
+    });
 }
 
 #[test]
 fn a_damaged_blob_is_corrupt() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("index.db");
-    let plan = PlanId::new();
-    let mut index = Index::open(&path).unwrap();
-    index.run_sets_replace(plan, &[set(plan, 1)]).unwrap();
-    index.close().unwrap();
-    crate::faults::raw_sql(&path, "UPDATE run_set SET figures = x'0011'");
-    let mut index = Index::open(&path).unwrap();
-    let error = index
-        .run_sets_select("box-1", &CaseId::from("c1"), &[], 9)
-        .unwrap_err();
-    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    on_every_engine(|site| {
+        let plan = PlanId::new();
+        let mut index = site.open();
+        index.run_sets_replace(plan, &[set(plan, 1)]).unwrap();
+        index.close().unwrap();
+        site.sql(&format!(
+            "UPDATE run_set SET figures = {}",
+            site.bytes("0011")
+        ));
+        let mut index = site.open();
+        let error = index
+            .run_sets_select("box-1", &CaseId::from("c1"), &[], 9)
+            .unwrap_err();
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    });
 }

@@ -102,6 +102,31 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     ]
 }
 
+/// The row as PostgreSQL can have it: its texts hold no NUL.
+pub fn without_nul(row: &mut RunRow) {
+    let texts = [
+        &mut row.case.testcase,
+        &mut row.case.params,
+        &mut row.case.id.0,
+        &mut row.variant.0,
+        &mut row.testbox,
+        &mut row.kernel_release,
+        &mut row.instrument,
+    ];
+    let maybe = [
+        row.build_id.as_mut(),
+        row.boot_id.as_mut().map(|boot| &mut boot.0),
+    ];
+    let units = row.scalars.iter_mut().map(|scalar| &mut scalar.unit.0);
+    for text in texts
+        .into_iter()
+        .chain(maybe.into_iter().flatten())
+        .chain(units)
+    {
+        text.retain(|c| c != '\0');
+    }
+}
+
 /// Any row; texts are any Unicode.
 pub fn any_row() -> impl Strategy<Value = RunRow> {
     let metric = "[a-z]{1,8}(\\.[a-zäß%]{1,8})?";
