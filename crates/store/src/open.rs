@@ -21,14 +21,14 @@ pub(crate) enum Old {
 /// A foreign database is recognised before anything is written to it.
 pub(crate) async fn open(place: &Place, old: Old) -> Result<(AnyConnection, i64), StoreError> {
     let failed = |e: sqlx::Error| StoreError::from_database(place, &e);
-    if let (Place::File(path), Old::Removed) = (place, old) {
+    if let (Place::File(path), Old::Removed) = (place, old)
+        && !can_be_emptied(place, path).await?
+    {
         remove_files(path).map_err(access(place))?;
     }
     let mut connection = connect(place).await?;
-    let is_old = match place {
-        Place::Postgres(_) if old == Old::Removed => true,
-        _ => version(&mut connection, place).await? < known_version(place),
-    };
+    let is_old =
+        old == Old::Removed || version(&mut connection, place).await? < known_version(place);
     if let Place::File(path) = place {
         check_length(&mut connection, place, path).await?;
     }
@@ -45,6 +45,26 @@ pub(crate) async fn open(place: &Place, old: Old) -> Result<(AnyConnection, i64)
     }
     let generation = engine::generation(place, &mut connection).await;
     Ok((connection, generation.map_err(failed)?))
+}
+
+/// Whether there is an index in the file that can be emptied where it is. Removing the file is for
+/// damaged ones only: a process that has it open would go on with it, and write what nobody finds.
+async fn can_be_emptied(place: &Place, path: &Path) -> Result<bool, StoreError> {
+    if !path.exists() {
+        return Ok(false);
+    }
+    let looked = async {
+        let mut connection = connect(place).await?;
+        check_length(&mut connection, place, path).await?;
+        let is_ours = version(&mut connection, place).await? > 0;
+        let is_sound = engine::is_sound(&mut connection).await;
+        Ok(is_ours && is_sound.map_err(|e| StoreError::from_database(place, &e))?)
+    };
+    match looked.await {
+        Err(error @ (StoreError::Busy { .. } | StoreError::Access { .. })) => Err(error),
+        Err(_) => Ok(false),
+        can => can,
+    }
 }
 
 /// Connects, and looks at nothing.
@@ -167,7 +187,7 @@ async fn version(connection: &mut AnyConnection, place: &Place) -> Result<i64, S
     Ok(found)
 }
 
-/// Applies what is missing, in one transaction; several processes may try at once. A schema that
+/// Applies what is missing, in one transaction; several processes may try at once. An index that
 /// is to be removed goes in the same transaction: nobody ever finds none.
 async fn migrate(
     connection: &mut AnyConnection,
@@ -177,8 +197,8 @@ async fn migrate(
     let failed = |e: sqlx::Error| StoreError::from_database(place, &e);
     let begun = engine::begin_write(place, connection).await;
     let mut transaction = begun.map_err(failed)?;
-    if let (Place::Postgres(server), Old::Removed) = (place, old) {
-        let dropped = engine::schema_drop(&mut transaction, server).await;
+    if old == Old::Removed {
+        let dropped = engine::drop_all(place, &mut transaction).await;
         dropped.map_err(failed)?;
     }
     // Asked again under the lock: another process may have been first.

@@ -205,6 +205,19 @@ pub fn cgroups_left() -> Vec<PathBuf> {
     found
 }
 
+/// Those that runs of this bench have left; other tests run at the same time and have their own.
+pub fn cgroups_of(bench: &Bench) -> Vec<PathBuf> {
+    let rows = bench.listed();
+    let is_ours = |dir: &PathBuf| {
+        let name = dir.file_name().unwrap_or_default().to_string_lossy();
+        rows.iter().any(|row| {
+            let plan = row["plan"].as_str().unwrap_or_default();
+            name.contains(&plan[plan.len() - 8..])
+        })
+    };
+    cgroups_left().into_iter().filter(is_ours).collect()
+}
+
 /// Waits until something is so; 10 seconds are more than any of it takes.
 #[track_caller]
 pub fn wait_until(mut done: impl FnMut() -> bool) {

@@ -1,6 +1,6 @@
 //! Settings of the real machine: made, and back.
 
-use crate::bench::{Bench, cgroups_left, machine_turn, settings_now};
+use crate::bench::{Bench, cgroups_of, machine_turn, settings_now};
 use std::os::unix::process::CommandExt;
 
 const JOB: &str = "\
@@ -218,24 +218,6 @@ fn root_no_cgroup_is_left() {
         return;
     };
     let bench = Bench::new();
-    let before = cgroups_left();
     bench.kdyno(&["run", "-n", "2", "true"]).ok();
-    let ours: Vec<_> = cgroups_left()
-        .into_iter()
-        .filter(|dir| !before.contains(dir))
-        .collect();
-    assert!(ours.iter().all(|dir| !belongs_to(dir, &bench)), "{ours:?}");
-}
-
-/// Other tests run at the same time and have cgroups of their own.
-fn belongs_to(dir: &std::path::Path, bench: &Bench) -> bool {
-    let name = dir
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    bench.listed().iter().any(|row| {
-        let plan = row["plan"].as_str().unwrap_or_default();
-        name.contains(&plan[plan.len() - 8..])
-    })
+    assert_eq!(cgroups_of(&bench), [] as [std::path::PathBuf; 0]);
 }

@@ -1,6 +1,6 @@
 //! The workload `usemem` by itself: lines, bytes and exit status of the tool it stands in for.
 
-use crate::bench::{Bench, Printed, cgroups_left, machine_turn, settings_now};
+use crate::bench::{Bench, Printed, cgroups_of, machine_turn, settings_now};
 
 fn usemem(words: &[&str]) -> Printed {
     let bench = Bench::new();
@@ -419,6 +419,6 @@ fn root_all_cases_of_the_suite_run_and_leave_nothing_behind() {
         assert!(has_run != is_skipped, "{case}: {}", printed.err);
     }
     assert_eq!(settings_now(), before);
-    assert!(cgroups_left().is_empty());
+    assert_eq!(cgroups_of(&bench), [] as [std::path::PathBuf; 0]);
     assert_eq!(mounts_and_swaps(), in_use);
 }

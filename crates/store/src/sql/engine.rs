@@ -3,7 +3,7 @@
 mod postgres;
 mod sqlite;
 
-pub(crate) use sqlite::{enable_wal, page_bytes};
+pub(crate) use sqlite::{enable_wal, is_sound, page_bytes};
 
 use super::{AnyConnection, Result, Statement};
 use crate::place::{Place, Server};
@@ -113,9 +113,12 @@ pub(crate) async fn schema_create(place: &Place, connection: &mut AnyConnection)
     }
 }
 
-/// Removes a server's schema with everything in it.
-pub(crate) async fn schema_drop(connection: &mut AnyConnection, server: &Server) -> Result<()> {
-    postgres::schema_drop(connection, server.schema()).await
+/// Removes everything that the index consists of, so that its generation changes.
+pub(crate) async fn drop_all(place: &Place, connection: &mut AnyConnection) -> Result<()> {
+    match place {
+        Place::File(_) => sqlite::drop_all(connection).await,
+        Place::Postgres(server) => postgres::schema_drop(connection, server.schema()).await,
+    }
 }
 
 /// Gives a server's schema a free name and returns it.
@@ -126,11 +129,10 @@ pub(crate) async fn schema_set_aside(
     postgres::schema_set_aside(connection, server.schema()).await
 }
 
-/// Tells an index from the one that another process has made in its place. A file that is open
-/// stays what it was, whatever has its name.
+/// Tells an index from the one that another process has made in its place.
 pub(crate) async fn generation(place: &Place, connection: &mut AnyConnection) -> Result<i64> {
     match place {
-        Place::File(_) => Ok(0),
+        Place::File(_) => sqlite::generation(connection).await,
         Place::Postgres(_) => postgres::generation(connection).await,
     }
 }

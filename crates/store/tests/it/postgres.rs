@@ -183,21 +183,6 @@ fn schemas_of_one_database_know_nothing_of_each_other() {
 }
 
 #[test]
-fn one_that_another_has_made_anew_says_so() {
-    let Some(url) = server() else { return };
-    let site = Site::postgres(&url);
-    let mut index = site.open();
-    assert!(!index.is_replaced().unwrap());
-    site.open().ingest(&[row(PlanId::new(), 0)]).unwrap();
-    assert!(!index.is_replaced().unwrap());
-    Index::replace(&site.place()).unwrap();
-    assert!(index.is_replaced().unwrap());
-    // It goes on with the new one.
-    assert_eq!(index.ingest(&[row(PlanId::new(), 0)]).unwrap(), 1);
-    assert!(!site.open().is_replaced().unwrap());
-}
-
-#[test]
 fn every_text_is_compared_by_its_bytes() {
     let Some(url) = server() else { return };
     let site = Site::postgres(&url);

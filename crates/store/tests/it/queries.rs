@@ -281,6 +281,22 @@ fn one_that_is_replaced_is_empty() {
 }
 
 #[test]
+fn one_that_another_has_made_anew_says_so_and_goes_on_with_the_new_one() {
+    on_every_engine(|site| {
+        let mut index = site.open();
+        assert!(!index.is_replaced().unwrap());
+        site.open().ingest(&[row(PlanId::new(), 0)]).unwrap();
+        assert!(!index.is_replaced().unwrap());
+        Index::replace(&site.place()).unwrap();
+        assert!(index.is_replaced().unwrap());
+        assert_eq!(index.ingest(&[row(PlanId::new(), 0)]).unwrap(), 1);
+        let mut other = site.open();
+        assert!(!other.is_replaced().unwrap());
+        assert_eq!(other.count().unwrap(), 1);
+    });
+}
+
+#[test]
 fn a_run_is_found_by_the_end_of_its_id() {
     in_new_index(|index| {
         let id = |text| RunId::parse(text).unwrap();

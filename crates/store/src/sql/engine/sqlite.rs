@@ -45,6 +45,43 @@ pub(crate) async fn enable_wal(connection: &mut AnyConnection) -> Result<()> {
     Ok(())
 }
 
+/// Whether the file as a whole is well-formed.
+pub(crate) async fn is_sound(connection: &mut AnyConnection) -> Result<bool> {
+    let rows = Statement::new("PRAGMA quick_check(1)")
+        .fetch(connection)
+        .await?;
+    let said: String = rows
+        .first()
+        .map_or(Ok(String::new()), |row| row.try_get(0))?;
+    Ok(said == "ok")
+}
+
+/// A number of the file that nothing else uses, raised by [`drop_all`].
+pub(super) async fn generation(connection: &mut AnyConnection) -> Result<i64> {
+    let rows = Statement::new("PRAGMA user_version")
+        .fetch(connection)
+        .await?;
+    rows.first().map_or(Ok(0), |row| row.try_get(0))
+}
+
+/// Removes all tables, and their indexes with them.
+pub(super) async fn drop_all(connection: &mut AnyConnection) -> Result<()> {
+    // Tables that refer to others are younger than these, and go first.
+    let tables = "SELECT name FROM sqlite_master WHERE type = 'table' \
+         AND name NOT LIKE 'sqlite%' ORDER BY rowid DESC";
+    for row in Statement::new(tables).fetch(connection).await? {
+        let name: String = row.try_get(0)?;
+        let quoted = name.replace('"', "\"\"");
+        let statement = Statement::new(&format!("DROP TABLE \"{quoted}\""));
+        statement.execute(connection).await?;
+    }
+    // The file keeps 32 bits of it, with a sign.
+    let next = (generation(connection).await? + 1) & 0x7fff_ffff;
+    let statement = Statement::new(&format!("PRAGMA user_version = {next}"));
+    statement.execute(connection).await?;
+    Ok(())
+}
+
 /// Primary result codes, <https://www.sqlite.org/rescode.html>: the low byte.
 pub(super) fn fault(code: i32) -> Fault {
     match code & 0xff {
