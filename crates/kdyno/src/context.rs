@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use kdyno_job::error::JobError;
 use kdyno_model::TestboxError;
 use kdyno_rundir::{Home, RundirError};
-use kdyno_store::{Place, StoreError};
+use kdyno_store::{Index, Place, StoreError};
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -57,6 +57,8 @@ pub struct Context {
     home: Option<PathBuf>,
     /// The address of the server that keeps the index.
     index: Option<String>,
+    /// An index that is made for this process where the home can only be read.
+    pub memory_index: Option<Index>,
     /// Results.
     pub out: Box<dyn Write>,
     /// Progress, notes, errors.
@@ -82,6 +84,7 @@ impl Context {
             index: std::env::var_os("KDYNO_INDEX")
                 .filter(|value| !value.is_empty())
                 .map(|value| value.to_string_lossy().into_owned()),
+            memory_index: None,
             out: Box::new(std::io::BufWriter::new(std::io::stdout())),
             err: Box::new(anstream::stderr()),
             redraw: std::io::stderr().is_terminal() && !dumb,

@@ -35,7 +35,16 @@ pub fn ask<T>(
     context: &mut Context,
     question: impl Fn(&mut Index) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let mut index = open(context)?;
+    if let Some(answer) = ask_memory(context, &question)? {
+        return Ok(answer);
+    }
+    let mut index = match open(context) {
+        Err(error) if cannot_be_kept(&error) => {
+            fill_memory(context, &error)?;
+            return ask(context, question);
+        }
+        opened => opened?,
+    };
     for _ in 0..ATTEMPTS {
         let answer = question(&mut index);
         if index.is_replaced()? {
@@ -49,6 +58,36 @@ pub fn ask<T>(
     }
     let place = context.index_place()?;
     Err(StoreError::Busy { place }.into())
+}
+
+/// Asks the index that this process has in its memory, if it has one.
+fn ask_memory<T>(
+    context: &mut Context,
+    question: impl Fn(&mut Index) -> anyhow::Result<T>,
+) -> anyhow::Result<Option<T>> {
+    context.memory_index.as_mut().map(question).transpose()
+}
+
+/// Whether the index's file cannot be written: runs of somebody else, or on a disk that is read
+/// only, can still be looked at.
+fn cannot_be_kept(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref::<StoreError>(),
+        Some(StoreError::Access {
+            place: Place::File(_),
+            ..
+        })
+    )
+}
+
+/// Fills an index in memory, for this process.
+fn fill_memory(context: &mut Context, reason: &anyhow::Error) -> anyhow::Result<()> {
+    let home = context.home()?;
+    context.note(&format!("{reason:#}; it is made in memory for this time"));
+    let mut index = Index::open(&Place::Memory)?;
+    fill(&mut index, &home, context)?;
+    context.memory_index = Some(index);
+    Ok(())
 }
 
 /// The index, brought up to date with the run directories; a corrupt one is built anew.

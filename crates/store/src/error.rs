@@ -101,7 +101,7 @@ impl StoreError {
             Self::Corrupt { .. } => Some("move it aside and rebuild it from the run directories"),
             Self::Newer { .. } => Some("use a newer kdyno, or `kdyno index rebuild` for this one"),
             Self::Access {
-                place: Place::File(_),
+                place: Place::File(_) | Place::Memory,
                 ..
             } => Some("choose a home directory that this user may write"),
             Self::Access {

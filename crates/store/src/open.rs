@@ -72,11 +72,12 @@ pub(crate) async fn connect(place: &Place) -> Result<AnyConnection, StoreError> 
     sqlx::any::install_default_drivers();
     let url = match place {
         Place::File(path) => url(place, path)?,
+        Place::Memory => "sqlite::memory:".to_owned(),
         Place::Postgres(server) => server.url().to_owned(),
     };
     let connected = engine::connect(place, &url).await;
     connected.map_err(|e| match place {
-        Place::File(_) => StoreError::from_database(place, &e),
+        Place::File(_) | Place::Memory => StoreError::from_database(place, &e),
         Place::Postgres(_) => StoreError::Access {
             place: place.clone(),
             reason: engine::reason(place, &e),
@@ -89,6 +90,8 @@ pub(crate) async fn connect(place: &Place) -> Result<AnyConnection, StoreError> 
 pub(crate) async fn set_aside(place: &Place) -> Result<String, StoreError> {
     match place {
         Place::File(path) => set_file_aside(path).map_err(access(place)),
+        // It goes with its connection.
+        Place::Memory => Ok(place.to_string()),
         Place::Postgres(server) => {
             let mut connection = connect(place).await?;
             let aside = set_schema_aside(place, &mut connection, server).await;

@@ -16,6 +16,8 @@ const SHOWN_PARAMETERS: [&str; 5] = ["host=", "hostaddr=", "port=", "dbname=", "
 pub enum Place {
     /// An SQLite file; it and its directories are created as needed.
     File(PathBuf),
+    /// The memory of this process, where no file can be written.
+    Memory,
     /// A schema of a PostgreSQL database; the schema is created as needed.
     Postgres(Server),
 }
@@ -97,6 +99,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
+            Self::Memory => f.write_str("memory"),
             Self::Postgres(server) => {
                 write!(f, "{} (schema {})", server.shown, server.schema)
             }

@@ -263,3 +263,36 @@ fn root_two_users_share_a_machine() {
     let own = |home: &std::path::Path| std::fs::read_dir(home.join("plans")).unwrap().count();
     assert_eq!((own(&bench.home()), own(&theirs.join("home"))), (1, 1));
 }
+
+#[test]
+fn root_runs_of_another_user_can_be_looked_at() {
+    let Some(_turn) = machine_turn("root_runs_of_another_user_can_be_looked_at") else {
+        return;
+    };
+    let bench = Bench::new();
+    bench.kdyno(&["run", "-n", "2", "echo v: 1"]).ok();
+    let ours = bench.kdyno(&["compare"]).ok().out;
+    let program = bench.path("kdyno");
+    std::fs::copy(crate::bench::binary(), &program).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(bench.path("."), mode).unwrap();
+    let as_nobody = |words: &[&str]| -> Printed {
+        let mut command = bench.command_of(&program, words);
+        command.uid(65534).gid(65534).output().unwrap().into()
+    };
+    let said = "index.sqlite: cannot open or write the index";
+    // With an index that can only be read, and without one.
+    for _ in 0..2 {
+        let theirs = as_nobody(&["compare"]).ok().says(said).says("in memory");
+        assert_eq!(theirs.out, ours);
+        assert_eq!(as_nobody(&["list"]).ok().out.lines().count(), 3);
+        for file in std::fs::read_dir(bench.home()).unwrap().flatten() {
+            if file.file_name().to_string_lossy().starts_with("index") {
+                std::fs::remove_file(file.path()).unwrap();
+            }
+        }
+    }
+    as_nobody(&["run", "true"])
+        .with_status(2)
+        .says("cannot create");
+}

@@ -29,7 +29,7 @@ pub(crate) enum Fault {
 /// The steps from an empty database to the newest schema.
 pub(crate) fn migrations(place: &Place) -> &'static [&'static str] {
     match place {
-        Place::File(_) => &sqlite::MIGRATIONS,
+        Place::File(_) | Place::Memory => &sqlite::MIGRATIONS,
         Place::Postgres(_) => &postgres::MIGRATIONS,
     }
 }
@@ -37,11 +37,11 @@ pub(crate) fn migrations(place: &Place) -> &'static [&'static str] {
 /// Connects to what `url` names and sets what each connection needs; nothing is written.
 pub(crate) async fn connect(place: &Place, url: &str) -> Result<AnyConnection> {
     let mut connection = match place {
-        Place::File(_) => AnyConnection::connect(url).await?,
+        Place::File(_) | Place::Memory => AnyConnection::connect(url).await?,
         Place::Postgres(_) => postgres::connect(url).await?,
     };
     let settings = match place {
-        Place::File(_) => sqlite::CONNECTION.to_owned(),
+        Place::File(_) | Place::Memory => sqlite::CONNECTION.to_owned(),
         Place::Postgres(server) => postgres::settings(server.schema()),
     };
     let settings = sqlx::raw_sql(AssertSqlSafe(settings));
@@ -56,7 +56,7 @@ pub(crate) async fn within_limit<T>(
 ) -> Result<T> {
     match place {
         // It waits for locks only, and for these its connection has a limit.
-        Place::File(_) => question.await,
+        Place::File(_) | Place::Memory => question.await,
         Place::Postgres(_) => postgres::within_limit(question).await,
     }
 }
@@ -68,7 +68,7 @@ pub(crate) async fn begin_write<'c>(
     connection: &'c mut AnyConnection,
 ) -> Result<Transaction<'c, Any>> {
     match place {
-        Place::File(_) => connection.begin_with(sqlite::BEGIN_WRITE).await,
+        Place::File(_) | Place::Memory => connection.begin_with(sqlite::BEGIN_WRITE).await,
         Place::Postgres(server) => {
             let mut transaction = connection.begin_with(postgres::BEGIN_WRITE).await?;
             postgres::lock(&mut transaction, server.schema()).await?;
@@ -83,7 +83,7 @@ pub(crate) async fn begin_read<'c>(
     connection: &'c mut AnyConnection,
 ) -> Result<Transaction<'c, Any>> {
     let begin = match place {
-        Place::File(_) => sqlite::BEGIN_READ,
+        Place::File(_) | Place::Memory => sqlite::BEGIN_READ,
         Place::Postgres(_) => postgres::BEGIN_READ,
     };
     connection.begin_with(begin).await
@@ -97,7 +97,7 @@ pub(crate) async fn objects_count(
     name: &str,
 ) -> Result<(i64, bool)> {
     let statement = match place {
-        Place::File(_) => sqlite::objects_count(name)?,
+        Place::File(_) | Place::Memory => sqlite::objects_count(name)?,
         Place::Postgres(server) => postgres::objects_count(server.schema(), name)?,
     };
     let rows = statement.fetch(connection).await?;
@@ -108,7 +108,7 @@ pub(crate) async fn objects_count(
 /// Makes the schema unless it is there; a file is its own. Under the lock of [`begin_write`].
 pub(crate) async fn schema_create(place: &Place, connection: &mut AnyConnection) -> Result<()> {
     match place {
-        Place::File(_) => Ok(()),
+        Place::File(_) | Place::Memory => Ok(()),
         Place::Postgres(server) => postgres::schema_create(connection, server.schema()).await,
     }
 }
@@ -116,7 +116,7 @@ pub(crate) async fn schema_create(place: &Place, connection: &mut AnyConnection)
 /// Removes everything that the index consists of, so that its generation changes.
 pub(crate) async fn drop_all(place: &Place, connection: &mut AnyConnection) -> Result<()> {
     match place {
-        Place::File(_) => sqlite::drop_all(connection).await,
+        Place::File(_) | Place::Memory => sqlite::drop_all(connection).await,
         Place::Postgres(server) => postgres::schema_drop(connection, server.schema()).await,
     }
 }
@@ -132,7 +132,7 @@ pub(crate) async fn schema_set_aside(
 /// Tells an index from the one that another process has made in its place.
 pub(crate) async fn generation(place: &Place, connection: &mut AnyConnection) -> Result<i64> {
     match place {
-        Place::File(_) => sqlite::generation(connection).await,
+        Place::File(_) | Place::Memory => sqlite::generation(connection).await,
         Place::Postgres(_) => postgres::generation(connection).await,
     }
 }
@@ -148,14 +148,16 @@ pub(crate) fn fault(place: &Place, error: &sqlx::Error) -> Fault {
             | sqlx::Error::Decode(_),
             _,
         ) => Fault::Corrupt,
-        (sqlx::Error::Database(said), Place::File(_)) => said.code().map_or(Fault::Other, |code| {
-            // A number, whose low byte is the primary one.
-            code.parse().map_or(Fault::Other, sqlite::fault)
-        }),
+        (sqlx::Error::Database(said), Place::File(_) | Place::Memory) => {
+            said.code().map_or(Fault::Other, |code| {
+                // A number, whose low byte is the primary one.
+                code.parse().map_or(Fault::Other, sqlite::fault)
+            })
+        }
         (sqlx::Error::Database(said), Place::Postgres(_)) => said
             .code()
             .map_or(Fault::Other, |code| postgres::fault(&code)),
-        (_, Place::File(_)) => Fault::Other,
+        (_, Place::File(_) | Place::Memory) => Fault::Other,
         (other, Place::Postgres(_)) => postgres::fault_of_connection(other),
     }
 }
