@@ -24,6 +24,7 @@ pub mod equivalence;
 pub mod evalue;
 pub mod factorial;
 pub mod fieller;
+pub mod hist;
 pub mod index;
 pub mod judge;
 mod least_squares;
