@@ -8,6 +8,7 @@ use crate::comparison::{
     CaseTable, Cell, Column, Comparison, Counts, FailureCell, FailureRow, Group, GroupKind,
     Observation, Row, RunPlace,
 };
+use crate::distribution;
 use crate::judge::{Draft, Strictness, judge};
 use crate::noise::NoiseMemory;
 use crate::select::MetricGlobs;
@@ -204,6 +205,7 @@ fn draft(rows: &[&RunRow], variants: &[VariantName], options: &CompareOptions) -
         designs: Vec::new(),
         failures: failures(rows, variants),
         groups: Vec::new(),
+        distributions: distribution::rows(&compared, variants, options.metrics.as_ref()),
         hidden: 0,
         controls: Vec::new(),
         notes,

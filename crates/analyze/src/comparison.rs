@@ -3,6 +3,7 @@
 //! Data only. Every renderer prints this and computes nothing of its own, so that a mail, a CSV
 //! file and a page cannot disagree.
 
+use crate::distribution::DistributionRow;
 use crate::noise::History;
 use kdyno_model::{Better, BootId, CaseRef, MetricName, PlanId, Role, RunId, Unit, VariantName};
 use kdyno_stats::judge::{Effect, FailureJudgement, Judgement, Opinion, Verdict};
@@ -61,6 +62,8 @@ pub struct CaseTable {
     pub failures: Vec<FailureRow>,
     /// Metrics by group, in the order in which they are shown.
     pub groups: Vec<Group>,
+    /// Whole distributions of metrics that are histograms.
+    pub distributions: Vec<DistributionRow>,
     /// Diagnostics left out since they do not stand out.
     pub hidden: usize,
     /// What the control columns showed.

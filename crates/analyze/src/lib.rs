@@ -9,6 +9,7 @@ pub mod across;
 pub mod compare;
 pub mod comparison;
 mod design;
+pub mod distribution;
 pub mod judge;
 pub mod looks;
 pub mod noise;

@@ -1,14 +1,17 @@
 //! A run record flattened to what the index keeps and tables are built from.
 //!
 //! One number per metric and run: the replicate is the run, so repeated observations inside it
-//! are averaged first. What one number does not exhaust stays beside it in `rich`.
+//! are averaged first; a histogram gives one number per quantile. What numbers do not exhaust stays
+//! beside them in `rich`.
 
-use kdyno_model::{MetricName, Reading, RunRecord, RunRow, Scalar, Value};
+use crate::distribution;
+use kdyno_model::{MetricName, Reading, Role, RunRecord, RunRow, Scalar, Value};
 use kdyno_stats::summary;
 use std::collections::HashSet;
 
-/// The row of a record: each scalar reading as it is, samples and summaries by their mean;
-/// series and histograms give no scalar. Of two readings of one metric the first counts.
+/// The row of a record: each scalar reading as it is, samples and summaries by their mean,
+/// histograms by their quantiles; series give no scalar. Of two readings of one metric the first
+/// counts.
 #[must_use]
 pub fn row_of(record: &RunRecord) -> RunRow {
     let trial = &record.trial;
@@ -43,37 +46,58 @@ pub fn row_of(record: &RunRecord) -> RunRow {
     }
 }
 
-/// One number per metric, where one number stands for it; of two readings of one metric the first
-/// counts.
+/// One number per metric, where one number stands for it, and one per quantile of a histogram; of
+/// two readings of one metric the first counts.
 #[must_use]
 pub fn scalars_of(readings: &[Reading]) -> Vec<Scalar> {
-    let mut known: HashSet<&MetricName> = HashSet::new();
+    let mut known: HashSet<MetricName> = HashSet::new();
     let mut scalars = Vec::new();
     for reading in readings {
-        let Some(value) = one_number(&reading.value) else {
-            continue;
-        };
-        if !known.insert(&reading.metric) {
-            continue;
+        for (metric, role, value) in numbers(reading) {
+            if known.insert(metric.clone()) {
+                scalars.push(Scalar {
+                    metric,
+                    unit: reading.unit.clone(),
+                    better: reading.better,
+                    role,
+                    value,
+                });
+            }
         }
-        scalars.push(Scalar {
-            metric: reading.metric.clone(),
-            unit: reading.unit.clone(),
-            better: reading.better,
-            role: reading.role,
-            value,
-        });
     }
     scalars
 }
 
-/// The value as one finite number, where one number stands for it.
-fn one_number(value: &Value) -> Option<f64> {
-    match value {
-        Value::Scalar(v) => Some(*v).filter(|v| v.is_finite()),
+/// The finite numbers that stand for a reading.
+fn numbers(reading: &Reading) -> Vec<(MetricName, Role, f64)> {
+    let value = match &reading.value {
+        Value::Scalar(value) => Some(*value),
         Value::Samples(values) => summary::mean(values),
-        Value::Summary { mean, .. } => Some(*mean).filter(|v| v.is_finite()),
-        Value::Series { .. } | Value::Histogram(_) => None,
+        Value::Summary { mean, .. } => Some(*mean),
+        Value::Series { .. } => None,
+        Value::Histogram(histogram) => {
+            return distribution::quantiles(histogram)
+                .into_iter()
+                .filter_map(|(name, value)| {
+                    // A name that gets too long has no quantiles.
+                    let metric = MetricName::new(format!("{}.{name}", reading.metric)).ok()?;
+                    Some((metric, role_of_quantile(name, reading.role), value))
+                })
+                .collect();
+        }
+    };
+    let finite = value.filter(|value| value.is_finite());
+    let one = |value| (reading.metric.clone(), reading.role, value);
+    finite.map(one).into_iter().collect()
+}
+
+/// Of a distribution that a benchmark is run for, the middle and the tail are headlines; each more
+/// would cost all others power.
+fn role_of_quantile(name: &str, role: Role) -> Role {
+    match (role, name) {
+        (Role::Headline, "p50" | "p99") => Role::Headline,
+        (Role::Headline, _) => Role::Program,
+        (other, _) => other,
     }
 }
 

@@ -133,6 +133,7 @@ impl Layout {
             designs: Vec::new(),
             failures: Vec::new(),
             groups: Vec::new(),
+            distributions: Vec::new(),
             hidden: 0,
             controls: Vec::new(),
             notes: note.into_iter().collect(),

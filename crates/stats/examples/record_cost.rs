@@ -48,5 +48,8 @@ fn main() {
     }
     assert_eq!(ours.count(), theirs.len(), "both counted every event");
     println!("LogLinear     {own:.2} ns per event");
-    println!("hdrhistogram  {other:.2} ns per event, {:.2} times as much", other / own);
+    println!(
+        "hdrhistogram  {other:.2} ns per event, {:.2} times as much",
+        other / own
+    );
 }

@@ -7,6 +7,7 @@ use super::csv::{better_word, role_word, scale_word};
 use crate::comparison::{
     CaseTable, Cell, Column, Comparison, Counts, FailureRow, Judged, Replicate, Row,
 };
+use crate::distribution::DistributionRow;
 use crate::noise::History;
 use kdyno_stats::Change;
 use kdyno_stats::judge::{Known, Opinion, Reason};
@@ -49,6 +50,7 @@ struct Whole<'a> {
 struct Table<'a> {
     case: Value,
     counts: Vec<Value>,
+    distributions: Vec<Value>,
     failures: Vec<Value>,
     hidden: Value,
     metrics: Metrics<'a>,
@@ -90,6 +92,11 @@ fn table<'a>(table: &'a CaseTable, columns: &'a [Column]) -> Table<'a> {
     Table {
         case: json!(table.case),
         counts: table.counts.iter().map(counts).collect(),
+        distributions: table
+            .distributions
+            .iter()
+            .map(|row| distribution(row, columns))
+            .collect(),
         failures: table
             .failures
             .iter()
@@ -118,6 +125,22 @@ fn failure(row: &FailureRow, columns: &[Column]) -> Value {
         })
     });
     json!({ "outcome": row.name, "cells": cells.collect::<Vec<_>>() })
+}
+
+fn distribution(row: &DistributionRow, columns: &[Column]) -> Value {
+    let cells = row.cells.iter().zip(columns).filter_map(|(cell, column)| {
+        let cell = cell.as_ref()?;
+        Some(json!({
+            "variant": column.name,
+            "runs": [cell.runs.0, cell.runs.1],
+            "shift_octaves": finite(cell.shift_octaves),
+            "distance_octaves": finite(cell.distance_octaves),
+            "ks": finite(cell.ks),
+            "p": cell.p,
+            "smallest_p": cell.smallest_p,
+        }))
+    });
+    json!({ "metric": row.metric, "unit": row.unit, "cells": cells.collect::<Vec<_>>() })
 }
 
 fn metric(row: &Row, columns: &[Column]) -> Value {

@@ -11,8 +11,10 @@ use super::sentence::{boots, sentence};
 use super::words::{change_text, interval_text, p_text, reason_words, verdict_text};
 use crate::compare::runs;
 use crate::comparison::{
-    CaseTable, Cell, Column, Comparison, Counts, FailureRow, Group, GroupKind, Row,
+    CaseTable, Cell, Column, Comparison, Counts, Design, FailureRow, Group, GroupKind, Replicate,
+    Row,
 };
+use crate::distribution::{DistributionCell, DistributionRow};
 use crate::noise::History;
 use crate::number::general;
 use kdyno_model::Better;
@@ -125,6 +127,15 @@ fn grounds(table: &CaseTable, columns: &[Column]) -> String {
             row.metric
         )));
     }
+    for (row, place, cell) in distribution_cells(table) {
+        let is_boot = |design: &Design| design.replicate == Replicate::Boot;
+        let design = table.designs.get(place).and_then(Option::as_ref);
+        out.push_str(&wrapped(&format!(
+            "{} as a whole: {}",
+            row.metric,
+            distribution(cell, &name(place), &name(0), design.is_some_and(is_boot))
+        )));
+    }
     for control in &table.controls {
         let share = |(differing, tested): (u64, u64)| format!("{differing} of {tested}");
         out.push_str(&wrapped(&format!(
@@ -136,6 +147,45 @@ fn grounds(table: &CaseTable, columns: &[Column]) -> String {
         )));
     }
     out
+}
+
+fn distribution_cells(
+    table: &CaseTable,
+) -> impl Iterator<Item = (&DistributionRow, usize, &DistributionCell)> {
+    table.distributions.iter().flat_map(|row| {
+        let cells = row.cells.iter().enumerate();
+        cells.filter_map(move |(place, cell)| Some((row, place, cell.as_ref()?)))
+    })
+}
+
+/// Where a distribution lies to that of the base, and whether runs tell.
+fn distribution(cell: &DistributionCell, name: &str, base: &str, by_boot: bool) -> String {
+    let ratio = cell.shift_octaves.exp2();
+    let place = if (0.5..2.0).contains(&ratio) {
+        let side = if ratio < 1.0 { "below" } else { "above" };
+        let percent = 100.0 * (ratio - 1.0).abs();
+        format!("lie {} % {side} those of {base}", general(percent, 3))
+    } else {
+        format!("are {} times those of {base}", general(ratio, 3))
+    };
+    let (n, m) = cell.runs;
+    let ground = match by_boot {
+        true => "runs of one boot are no replicates: no p".to_owned(),
+        false if cell.smallest_p > 0.05 => {
+            format!(
+                "too few runs: no p below {} could come out",
+                p_text(Some(cell.smallest_p))
+            )
+        }
+        false => format!(
+            "p {}, labels of {n} and {m} runs exchanged",
+            p_text(Some(cell.p))
+        ),
+    };
+    format!(
+        "values of {name} {place} on geometric average, largest gap of shares {} ({ground})",
+        general(cell.ks, 2)
+    )
 }
 
 /// The first row that borrowed from its history, headline metrics first.

@@ -1,6 +1,7 @@
 //! Selection, comparison and every renderer on runs made up for the purpose.
 
 mod comparing;
+mod distributions;
 mod fixture;
 mod golden;
 mod judging;

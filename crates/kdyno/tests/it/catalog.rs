@@ -186,7 +186,7 @@ fn cyclictest_runs_for_real() {
 #[test]
 fn fio_runs_for_real() {
     let job = "testcase: fio\nfio: {rw: [randread, randrw], size: 4M, runtime: 1s}";
-    for_real("fio", job, 2, &["fio.iops"]);
+    for_real("fio", job, 2, &["fio.iops", "fio.read_clat.p50"]);
 }
 
 #[test]
