@@ -4,6 +4,7 @@
 //! join it here. Pure: bytes in, readings out, and no input makes it panic.
 
 pub mod extract;
+pub mod hdr;
 pub mod long;
 
 pub use extract::{Extracted, RawOutput, RulesError, extract};
