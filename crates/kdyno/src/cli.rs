@@ -106,6 +106,14 @@ Examples:
 
 Programs of yours: folders with a program.yaml below ./programs or ~/.config/kdyno/programs.";
 
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  kdyno import box2                          a copy of another machine's home
+  kdyno compare --across testbox             then: variants x machines
+
+PATH is a copy of another home, of one plan in it (HOME/plans/PLAN) or of one run
+(HOME/plans/PLAN/runs/RUN). Everything is verified, copied, and changed nowhere.";
+
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   kdyno doctor                               all checks, and two seconds of measuring
@@ -149,6 +157,9 @@ pub enum Command {
     /// Say what makes noise on this machine
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
+    /// Take in runs that were measured on another machine
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(ImportArgs),
     /// Look after the index of runs
     #[command(after_help = INDEX_EXAMPLES)]
     Index(IndexArgs),
@@ -421,6 +432,13 @@ pub struct DoctorArgs {
     /// One JSON object, for programs (docs/doctor.md)
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Copies of homes, plans or runs
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

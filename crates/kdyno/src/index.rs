@@ -116,6 +116,16 @@ fn open_current(home: &Home, place: &Place, context: &mut Context) -> anyhow::Re
     Ok(index)
 }
 
+/// Takes in plans that have come from elsewhere, whether or not they are finished.
+pub fn take_in_plans(plans: &[PlanId], context: &mut Context) -> anyhow::Result<()> {
+    let home = context.home()?;
+    let mut index = open(context)?;
+    take_in(&mut index, &home, context, |plan| plans.contains(&plan.id))?;
+    plans
+        .iter()
+        .try_for_each(|plan| remember_noise(&mut index, *plan))
+}
+
 /// Takes in everything; only then the index says that it is filled.
 fn fill(index: &mut Index, home: &Home, context: &mut Context) -> anyhow::Result<usize> {
     let taken = take_in(index, home, context, |_| true)?;

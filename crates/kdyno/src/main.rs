@@ -9,6 +9,7 @@ mod compare;
 mod context;
 mod doctor;
 mod generate;
+mod import;
 mod index;
 mod list;
 mod normalize;
@@ -82,6 +83,7 @@ fn command_line() -> ExitCode {
         cli::Command::Normalize(args) => normalize::command(&args, &mut context),
         cli::Command::Program(args) => program::command(&args, &mut context),
         cli::Command::Doctor(args) => doctor::command(&args, &mut context),
+        cli::Command::Import(args) => import::command(&args, &mut context),
         cli::Command::Index(args) => index::command(&args, &mut context),
         cli::Command::Restore => restore::command(&mut context),
         cli::Command::Completions { shell } => generate::completions(shell, &mut context),

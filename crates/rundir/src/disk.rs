@@ -50,6 +50,14 @@ pub(crate) fn create(path: &Path, bytes: &[u8]) -> Result<(), RundirError> {
         .map_err(RundirError::io("write", path))
 }
 
+/// Creates `to` with the content of the regular file `from`, not yet synced.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), RundirError> {
+    let mut source = File::open(from).map_err(RundirError::io("read", from))?;
+    let mut sink = Sink::create(to).map_err(RundirError::io("create", to))?;
+    io::copy(&mut source, &mut sink).map_err(RundirError::io("write", to))?;
+    Ok(())
+}
+
 /// Creates `dir/name`, or `dir/name.gz` when there is much of it.
 pub(crate) fn store(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), RundirError> {
     if bytes.len() as u64 <= PLAIN_BYTES {

@@ -23,6 +23,12 @@ pub enum RundirError {
         /// Its directory.
         path: PathBuf,
     },
+    /// A plan or run of this id is here, and is another one.
+    #[error("{}: what is to be imported has the same id and another content", path.display())]
+    Differs {
+        /// What is here.
+        path: PathBuf,
+    },
     /// There is no such plan or run.
     #[error("{}: there is none", path.display())]
     NotFound {
@@ -116,6 +122,7 @@ impl RundirError {
                 Some("look at the file itself, with zcat if its name ends in .gz")
             }
             Self::Exists { .. } => Some("plans and runs are written once; take a new id"),
+            Self::Differs { .. } => Some("one of the two was changed; import it into another home"),
             Self::NotFound { .. } => Some("list the plans of this home"),
             Self::Unsealable { .. } => {
                 Some("keep links, sockets and devices out of the raw directory")

@@ -7,12 +7,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 const ID: &str = "index-id";
-const PLANS: &str = "plans";
+pub(crate) const PLANS: &str = "plans";
 const PLAN: &str = "plan.json";
 const JOB: &str = "job.yaml";
 const DECISION: &str = "decision.json";
 const FINISHED: &str = "finished";
-const RUNS: &str = "runs";
+pub(crate) const RUNS: &str = "runs";
 
 /// An id and its line end.
 const ID_CAP_BYTES: u64 = 64;

@@ -4,6 +4,8 @@
 mod damage;
 #[path = "it/full.rs"]
 mod full;
+#[path = "it/import.rs"]
+mod import;
 #[path = "it/listing.rs"]
 mod listing;
 #[path = "it/roundtrip.rs"]

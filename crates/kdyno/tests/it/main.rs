@@ -16,6 +16,7 @@ mod events;
 mod extremes;
 mod faults;
 mod help;
+mod import;
 mod manual;
 mod postgres;
 mod run;

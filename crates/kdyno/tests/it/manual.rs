@@ -223,6 +223,11 @@ fn measure(bench: &Bench) {
         run(&[&history, "--testbox", testbox]);
     }
     run(&[&history]);
+    let elsewhere = bench
+        .command(&["run", "--no-doctor", &history, "--testbox", "kbl"])
+        .env("KDYNO_HOME", bench.path("box/box2"))
+        .output();
+    Printed::from(elsewhere.expect("kdyno starts")).ok();
 }
 
 /// The examples of a help text: the lines below `Examples:` without what is said of them.
