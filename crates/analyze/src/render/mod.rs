@@ -11,6 +11,7 @@ pub mod lkp;
 pub mod lkp_cases;
 pub mod ministat;
 pub mod normalize;
+pub mod page;
 mod sentence;
 pub mod text;
 mod words;

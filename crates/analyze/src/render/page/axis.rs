@@ -1,0 +1,107 @@
+//! The logarithmic axis of values.
+
+use crate::number::general;
+use kdyno_stats::hist::{Bucket, Buckets};
+
+/// From where to where values are drawn, in binary logarithms.
+pub(super) struct Axis {
+    pub(super) from: f64,
+    pub(super) to: f64,
+}
+
+impl Axis {
+    /// Around all buckets; `None` without one.
+    pub(super) fn over<'b>(all: impl Iterator<Item = &'b Buckets>) -> Option<Self> {
+        let ends = all
+            .flat_map(|buckets| &buckets.buckets)
+            .map(octaves)
+            .filter(|(low, high)| low.is_finite() && high.is_finite());
+        let (from, to) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+        // A little air, and room where all events are in one bucket.
+        Some(Self {
+            from: from - 0.2,
+            to: to.max(from + 1.0) + 0.2,
+        })
+    }
+
+    /// Marks at 1, 2 and 5 times powers of ten, as many as fit, with whether they carry a label.
+    pub(super) fn marks(&self) -> Vec<(f64, bool)> {
+        let ten = 10_f64.log2();
+        let decades = (self.to - self.from) / ten;
+        let mut marks = Vec::new();
+        let mut exponent = (self.from / ten).floor();
+        while exponent <= self.to / ten {
+            for (step, labelled) in [(1.0, true), (2.0, decades < 3.5), (5.0, decades < 3.5)] {
+                let value: f64 = step * 10_f64.powf(exponent);
+                let at = value.log2();
+                if (self.from..=self.to).contains(&at) {
+                    marks.push((value, labelled));
+                }
+            }
+            exponent += 1.0;
+        }
+        marks
+    }
+
+    /// Where a value lies, 0..=1 for those on the axis.
+    pub(super) fn place(&self, log2: f64) -> f64 {
+        (log2 - self.from) / (self.to - self.from)
+    }
+}
+
+/// A bucket's ends in binary logarithms; one that begins at 0 has its values next to its end.
+pub(super) fn octaves(bucket: &Bucket) -> (f64, f64) {
+    let low = match bucket.low > 0.0 {
+        true => bucket.low,
+        false => bucket.high / 2.0,
+    };
+    (low.log2(), bucket.high.log2())
+}
+
+/// Units of time, each with how many nanoseconds it has.
+const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+
+/// A value with its unit; times in the unit that suits them.
+pub(super) fn label(value: f64, unit: &str) -> String {
+    let Some((_, scale)) = TIMES.iter().find(|(name, _)| *name == unit) else {
+        return match unit {
+            "" => general(value, 4),
+            unit => format!("{} {unit}", general(value, 4)),
+        };
+    };
+    let nanoseconds = value * scale;
+    let fitting = TIMES.iter().rev().find(|(_, size)| nanoseconds >= *size);
+    let (name, size) = fitting.unwrap_or(&TIMES[0]);
+    format!("{} {name}", general(nanoseconds / size, 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_in_the_unit_that_suits_them() {
+        for (value, unit, text) in [
+            (0.0, "ns", "0 ns"),
+            (999.0, "ns", "999 ns"),
+            (1500.0, "ns", "1.5 us"),
+            (2e6, "us", "2 s"),
+            (0.25, "ms", "250 us"),
+            (12.0, "KB", "12 KB"),
+            (12.0, "", "12"),
+        ] {
+            assert_eq!(label(value, unit), text);
+        }
+    }
+
+    #[test]
+    fn marks_are_few_on_long_axes_and_dense_on_short_ones() {
+        let short = Axis { from: 0.0, to: 7.0 };
+        assert_eq!(short.marks().iter().filter(|m| m.1).count(), 7);
+        let long = Axis {
+            from: 0.0,
+            to: 30.0,
+        };
+        assert_eq!(long.marks().iter().filter(|m| m.1).count(), 10);
+    }
+}
