@@ -425,7 +425,10 @@ fn hugetlb_cases_ask_for_their_pages() {
     let setting = &plan.trials[0].work.settings[0];
     assert_eq!(
         (setting.key.as_str(), setting.value.as_str()),
-        ("sysctl.vm.nr_overcommit_hugepages", "517")
+        (
+            "sysfs./sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages",
+            "517"
+        )
     );
 }
 

@@ -51,6 +51,7 @@ pub(super) fn program(source: Source<'_>) -> Read<Program> {
     }
     let options = entry.map("options", load_option)?;
     check_choices(&entry, &options)?;
+    check_only(&entry, &options)?;
     let until = |key| rounds.as_ref().map_or(Ok(None), |r| r.optional_text(key));
     Ok(Program {
         name: entry.text("program")?,
@@ -293,6 +294,42 @@ fn check_choices(entry: &Entry<'_>, options: &[OptionSpec]) -> Read<()> {
                     },
                 )?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses metrics for values that an option cannot have: they would never be there, or always.
+fn check_only(entry: &Entry<'_>, options: &[OptionSpec]) -> Read<()> {
+    for metric in entry.map("metrics", |_, metric| Ok(metric.at(metric.node)))? {
+        for key in ["only", "except"] {
+            let Some(only) = metric.optional(key) else {
+                continue;
+            };
+            only.each(|option, values| {
+                let Some(spec) = options.iter().find(|spec| spec.name == option.text) else {
+                    return Err(values.error(format!("there is no option `{}`", option.text)));
+                };
+                let OptionKind::Choice(known) = &spec.kind else {
+                    return Ok(());
+                };
+                let patterns: Vec<String> = match values.node.items() {
+                    Some(items) => items
+                        .iter()
+                        .map(|item| values.at(item).as_text())
+                        .collect::<Read<_>>()?,
+                    None => vec![values.as_text()?],
+                };
+                let wrong = patterns
+                    .iter()
+                    .find(|pattern| !known.iter().any(|value| matches(pattern, value)));
+                match wrong {
+                    Some(pattern) => {
+                        Err(values.error(format!("`{pattern}` is no value of `{}`", option.text)))
+                    }
+                    None => Ok(()),
+                }
+            })?;
         }
     }
     Ok(())

@@ -17,7 +17,7 @@ fn bytes_of(printed: &Printed) -> Vec<u64> {
     let lines = printed
         .out
         .lines()
-        .filter(|line| line.contains(" bytes / "));
+        .filter(|line| line.contains(" bytes / ") && !line.contains(": "));
     lines
         .map(|line| {
             let words: Vec<&str> = line.trim_start_matches('.').split(' ').collect();
@@ -172,7 +172,7 @@ fn every_kind_of_memory_and_call_leaves_its_lines() {
     let written = 4_718_592; // 4 MiB and an eighth.
     for (words, bytes, free) in [
         (vec!["-a"], vec![written], 1),
-        (vec!["-L", "-r", "2"], vec![8_912_896], 1),
+        (vec!["-r", "2"], vec![8_912_896], 1),
         (vec!["--memfd", "-S", "-A", "-D"], vec![written], 1),
         (vec!["-f", &file, "-S", "-B", "64k"], vec![written], 1),
         (
@@ -196,13 +196,9 @@ fn every_kind_of_memory_and_call_leaves_its_lines() {
             vec![13_107_200; 4],
             4,
         ),
-        (vec!["-O", "-M", "-N", "-H"], vec![written], 1),
-        (vec!["-O", "-Z"], vec![8_912_896], 1),
-        (
-            vec!["-O", "--punch-holes", "--madv-pageout"],
-            vec![written],
-            1,
-        ),
+        (vec!["-O", "-N"], vec![written], 1),
+        (vec!["-O", "-Z"], vec![written], 1),
+        (vec!["-O", "--punch-holes"], vec![written], 1),
         (vec!["--memfd", "--fallocate-punch-holes"], vec![written], 1),
         (
             vec!["-P", "--main-write-data", "-n", "2", "-O"],
@@ -240,43 +236,110 @@ fn every_kind_of_memory_and_call_leaves_its_lines() {
             vec![(40 << 20, "bytes remapped"); 2],
         ),
         (&["-n", "50", "0"], vec![(50, "processes")]),
-        (
-            &["--read-file", "--truncate", "--each-file", &each, "4m"],
-            vec![(4 << 20, "bytes truncated")],
-        ),
     ] {
         let lines: Vec<(u64, String)> = lines.into_iter().map(|(n, w)| (n, w.to_owned())).collect();
         assert_eq!(timed(&usemem(words).ok()), lines, "{words:?}");
     }
-    assert_eq!(std::fs::metadata(format!("{each}-0")).unwrap().len(), 0);
-    assert_eq!(
-        std::fs::metadata(format!("{each}-1")).unwrap().len(),
-        4 << 20
-    );
     usemem(&["-f", "/nonexistent/file", "4m"])
         .with_status(1)
         .says("/nonexistent/file");
 }
 
 #[test]
-fn memory_moves_between_nodes() {
+fn memory_is_taken_from_and_moved_to_nodes() {
     if !std::path::Path::new("/sys/devices/system/node/node0").exists() {
         eprintln!("skipped the look at NUMA options: this kernel has no nodes");
         return;
     }
-    let printed = usemem(&["-O", "--numa-cpu", "0", "--numa-memory", "0", "4m"]).ok();
-    assert_eq!(bytes_of(&printed), [4_718_592]);
-    for (option, node, done) in [
-        ("--migrate", "0:0", "bytes migrated"),
-        ("--mbind", "0", "bytes bound"),
-    ] {
-        let printed = usemem(&["-O", option, node, "4m"]).ok();
-        assert_eq!(timed(&printed), [(4 << 20, done.to_owned())]);
+    let printed = usemem(&[
+        "-O",
+        "--numa-cpu",
+        "0",
+        "--numa-memory",
+        "0",
+        "--mbind",
+        "0",
+        "4m",
+    ]);
+    if printed.err.contains("Operation not permitted") {
+        eprintln!("skipped the look at NUMA options: their calls are not permitted here");
+        return;
     }
+    let printed = printed.ok();
+    assert_eq!(bytes_of(&printed), [4_718_592]);
+    // All of it is there already.
+    assert_eq!(timed(&printed), [(0, "bytes bound".to_owned())]);
     for option in ["--mbind", "--numa-memory", "--numa-cpu"] {
-        usemem(&["-O", option, "999", "4m"])
-            .with_status(1)
-            .says("hint: see /sys/devices/system/node/");
+        let refused = usemem(&["-O", option, "999", "4m"]).with_status(1);
+        refused.says("hint: see /sys/devices/system/node/");
+    }
+    let nodes = std::fs::read_to_string("/sys/devices/system/node/has_memory").unwrap();
+    if nodes.trim() == "0-1" {
+        let words = ["-O", "--numa-memory", "0", "--migrate", "0:1", "4m"];
+        let moved = timed(&usemem(&words).ok());
+        assert!(moved[0].0 > 3 << 20, "{moved:?}");
+    }
+}
+
+#[test]
+fn locked_memory_and_huge_pages_leave_the_same_lines() {
+    for (words, what) in [
+        (["-O", "-M", "4m"], "lock memory"),
+        (["-L", "-q", "4m"], "lock a shared segment"),
+        (["-O", "-H", "4m"], "map"),
+    ] {
+        let printed = usemem(&words);
+        if printed.err.contains(what) {
+            eprintln!("skipped {words:?}: {}", printed.err.trim());
+            continue;
+        }
+        assert_eq!(bytes_of(&printed.ok()), [4_718_592], "{words:?}");
+    }
+}
+
+#[test]
+fn fresh_files_have_nothing_in_memory_and_truncation_counts_what_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let each = dir.path().join("each").to_str().unwrap().to_owned();
+    let cut = |more: &[&str]| {
+        let words = [more, &["--truncate", "--each-file", &each, "4m"]].concat();
+        timed(&usemem(&words).ok())
+    };
+    assert_eq!(
+        cut(&["--read-file"]),
+        [(4 << 20, "bytes truncated".to_owned())]
+    );
+    let path = format!("{each}-0");
+    std::fs::write(&path, vec![7; 8 << 20]).unwrap();
+    usemem(&["--fresh", "-o", "--each-file", &each, "4m"]).ok();
+    let content = std::fs::read(&path).unwrap();
+    assert_eq!(content, vec![0; 4 << 20]);
+}
+
+#[test]
+fn a_thread_that_fails_ends_those_that_wait_for_it() {
+    let bench = Bench::new();
+    let limited = "ulimit -v 400000; exec timeout 20 \"$0\" workload usemem -t 2 -x -O 150m";
+    let printed: Printed = bench
+        .command_of("/bin/sh".as_ref(), &["-c", limited, crate::bench::binary()])
+        .output()
+        .unwrap()
+        .into();
+    printed.with_status(1).says("Cannot allocate memory");
+}
+
+#[test]
+fn pages_that_cannot_be_pushed_out_are_told() {
+    let swaps = std::fs::read_to_string("/proc/swaps").unwrap();
+    let printed = usemem(&["-O", "--madv-pageout", "-W", "--no-signal", "4m"]);
+    if swaps.lines().count() == 1 {
+        // Swap of a test that runs at the same time may have been there meanwhile.
+        if printed.status == Some(0) {
+            return;
+        }
+        printed.with_status(1).says("there is no swap");
+    } else {
+        assert_eq!(bytes_of(&printed.ok()), [4 << 20]);
     }
 }
 
@@ -353,22 +416,24 @@ fn detached_tasks_go_on_and_a_lost_one_ends_those_that_wait_for_it() {
     let words = [
         "workload", "usemem", "-x", "-g", "-n", "2", "-O", "-p", pid_file, "1m",
     ];
-    std::fs::remove_file(&pids).unwrap();
     let mut waiting = bench
         .command(&words)
         .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::null())
+        .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let both = || std::fs::read_to_string(&pids).is_ok_and(|text| text.lines().count() == 2);
-    crate::bench::wait_until(both);
+    let out = std::io::BufReader::new(waiting.stdout.take().unwrap());
+    let told = std::io::BufRead::lines(out).take(2).filter(Result::is_ok);
+    assert_eq!(told.count(), 2);
     let text = std::fs::read_to_string(&pids).unwrap();
     let first = text.lines().next().unwrap();
     std::process::Command::new("kill")
         .args(["-KILL", first])
         .status()
         .unwrap();
+    // It would wait for ever: the status is asked for until it is there.
+    crate::bench::wait_until(|| waiting.try_wait().unwrap().is_some());
     assert_eq!(waiting.wait().unwrap().code(), Some(1));
 }
 
@@ -415,8 +480,25 @@ fn root_all_cases_of_the_suite_run_and_leave_nothing_behind() {
             let params = row["case"]["params"].as_str().unwrap();
             params.ends_with(&format!("-48M-{case}"))
         });
-        let is_skipped = printed.err.contains(&format!("-48M-{case}: it needs "));
+        let is_skipped = printed
+            .err
+            .lines()
+            .any(|line| line.starts_with("skipped: ") && line.contains(&format!("-48M-{case}: ")));
         assert!(has_run != is_skipped, "{case}: {}", printed.err);
+    }
+    let headline = |row: &serde_json::Value| -> Vec<f64> {
+        let scalars = row["scalars"].as_array().unwrap().iter();
+        scalars
+            .filter(|scalar| scalar["role"] == "headline")
+            .map(|scalar| scalar["value"].as_f64().unwrap())
+            .collect()
+    };
+    for row in &rows {
+        let figures = headline(row);
+        assert!(
+            !figures.is_empty() && figures.iter().all(|v| *v > 0.0),
+            "{row}"
+        );
     }
     assert_eq!(settings_now(), before);
     assert_eq!(cgroups_of(&bench), [] as [std::path::PathBuf; 0]);

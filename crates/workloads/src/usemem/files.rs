@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::run::RunError;
-use super::sys;
+use super::sys::{self, Mapping, Region, Source};
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
@@ -33,6 +33,47 @@ pub(super) fn path_of(options: &Options, process: u64) -> Option<PathBuf> {
     Some(PathBuf::from(format!("{prefix}-{process}")))
 }
 
+/// Cuts the files of all processes to nothing, so that no page of them is in memory and no block on
+/// the disk.
+///
+/// # Errors
+/// [`RunError::File`].
+pub(super) fn cut_all(options: &Options) -> Result<(), RunError> {
+    let of_all = options.file.as_ref().map(PathBuf::from);
+    let own = (0..options.processes.max(1)).map_while(|process| path_of(options, process));
+    for path in of_all.into_iter().chain(own) {
+        if std::fs::metadata(&path).is_ok_and(|found| found.is_file()) {
+            truncate(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// How many bytes of a file are in memory.
+///
+/// # Errors
+/// [`RunError::File`], or what mapping it says.
+pub(super) fn bytes_in_memory(path: &Path, options: &Options) -> Result<u64, RunError> {
+    let file = open(path, options, true)?;
+    let mapping = Mapping {
+        source: Source::Shared {
+            file: &file,
+            offset: options.offset,
+            writable: false,
+        },
+        populate: false,
+        hugetlb: false,
+        advise_huge: false,
+    };
+    let hint = "ask for less";
+    let region =
+        Region::map(options.size, mapping).map_err(RunError::call("map the file", hint))?;
+    let pages = region.resident_pages();
+    let pages = pages.map_err(RunError::call("ask for pages in memory", hint))?;
+    region.unmap().map_err(RunError::Unmap)?;
+    Ok(pages as u64 * sys::page_bytes() as u64)
+}
+
 /// Opens a file that is long enough. One that is missing is made, of holes; one that is too short
 /// is made longer when it is `ours`, or written anyway.
 ///
@@ -52,10 +93,16 @@ pub(super) fn open(path: &Path, options: &Options, ours: bool) -> Result<File, R
         Err(error) => return Err(failed(error, "see that it can be read")),
     };
     if is_short {
-        let may_grow = ours || writes || !path.exists();
+        let may_grow = ours || writes || !options.read_file && !path.exists();
         if !may_grow {
-            let hint = "it is shorter than the size; -w lets it be made longer";
-            return Err(failed(ErrorKind::UnexpectedEof.into(), hint));
+            let (kind, hint) = match path.exists() {
+                true => (
+                    ErrorKind::UnexpectedEof,
+                    "it is shorter than the size; -w lets it be made longer",
+                ),
+                false => (ErrorKind::NotFound, "only a file that is mapped is made"),
+            };
+            return Err(failed(kind.into(), hint));
         }
         let mut making = OpenOptions::new();
         making.write(true).create(true).truncate(false);

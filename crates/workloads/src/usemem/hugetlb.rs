@@ -43,12 +43,15 @@ pub(super) fn cycle(bytes: u64, times: u64, root: &Path) -> Result<(), RunError>
     let path = root.join("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
     let before = pool_size(&path)?;
     let began = sys::now();
-    let cycled = (0..times).try_for_each(|_| {
-        set_pool_size(&path, 0)?;
-        set_pool_size(&path, pages(bytes))
+    let (cycled, took, restored) = sys::uninterrupted(|| {
+        let cycled = (0..times).try_for_each(|_| {
+            set_pool_size(&path, 0)?;
+            set_pool_size(&path, pages(bytes))
+        });
+        let took = sys::now().saturating_sub(began);
+        (cycled, took, set_pool_size(&path, before))
     });
-    let took = sys::now().saturating_sub(began);
-    set_pool_size(&path, before).and(cycled)?;
+    cycled.and(restored)?;
     task::say(&format!(
         "{times} pool cycles in {} usecs\n",
         took.as_micros()

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 /// How often the count of merged pages is looked at.
 const POLL: Duration = Duration::from_millis(5);
-/// When it has not grown for so long, nothing more is merged.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// When it has not grown for so many scans of all memory, nothing more is merged: the first scan of
+/// a page only notes what it holds.
+const PATIENCE_SCANS: u64 = 3;
+const FULL_SCANS: &str = "/sys/kernel/mm/ksm/full_scans";
 
 /// Lets the kernel merge the pages of these regions, and gives how many bytes it merged until
 /// nothing more was, and how long that took.
@@ -30,12 +32,17 @@ pub(super) fn merge<'r>(
     let began = sys::now();
     let mut merged = 0;
     let mut grown = began;
-    while merged < wanted && sys::now().saturating_sub(grown) < PATIENCE && !expired() {
+    let scans = || number(Path::new(FULL_SCANS));
+    let mut grown_at = scans()?;
+    while merged < wanted && scans()?.saturating_sub(grown_at) < PATIENCE_SCANS && !expired() {
         std::thread::sleep(POLL);
         let count = number(Path::new("/proc/self/ksm_merging_pages"))?;
         if count > merged {
-            (merged, grown) = (count, sys::now());
+            (merged, grown, grown_at) = (count, sys::now(), scans()?);
         }
+    }
+    if merged == 0 && wanted > 0 {
+        return Err(RunError::NothingMerged);
     }
     let bytes = merged.saturating_mul(sys::page_bytes() as u64);
     Ok((bytes, grown.saturating_sub(began)))

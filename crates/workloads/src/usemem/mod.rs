@@ -6,6 +6,10 @@
 //! tests no option, so that memory is measured and not the loop; throughput is therefore never
 //! compared with that of the other tool.
 //!
+//! Also other than there: moving a mapping that the parent made (`-E -P`) is refused; `--touch-alloc`
+//! touches a word of each page; nothing is printed while a task waits for a signal, and
+//! `--signal-fork` forks when it came.
+//!
 //! Options that the suite's tool lacks stand for other tools of the suite: `--read-file` and
 //! `--direct-write` for `dd`, `--truncate` for `rm`, `--migrate`, `--mbind` and `--ksm` for the
 //! programs of these names, `--pool-cycles` for a shell loop. Each prints a line of its own form.

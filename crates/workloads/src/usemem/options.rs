@@ -9,7 +9,7 @@ mod table;
 
 use std::ffi::OsString;
 use std::fmt::Write;
-use table::{Effect, Spec, TABLE};
+use table::{Effect, MOST_NODES, Spec, TABLE};
 
 pub use table::{AfterSignal, Options};
 
@@ -109,6 +109,26 @@ pub enum UsageError {
     },
 }
 
+impl UsageError {
+    /// The same with another hint, where it is about a number.
+    fn with_hint(self, better: &'static str) -> Self {
+        match self {
+            Self::BadNumber {
+                what,
+                value,
+                reason,
+                ..
+            } => Self::BadNumber {
+                what,
+                value,
+                reason,
+                hint: better,
+            },
+            other => other,
+        }
+    }
+}
+
 /// The help text.
 #[must_use]
 pub fn help() -> String {
@@ -179,6 +199,12 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Usa
         }
     }
     match operands.as_slice() {
+        [_] if options.size > 0 => {
+            return Err(UsageError::Together {
+                what: "the size is given twice",
+                hint: "leave -m or the operand out",
+            });
+        }
         [size] => options.size = number("size", size, true, 0, u64::MAX)?,
         [] if options.size > 0 || options.pool_cycles > 0 => {}
         other => return Err(UsageError::Operands { count: other.len() }),
@@ -199,8 +225,15 @@ fn check(o: &Options) -> Result<(), UsageError> {
     }
 }
 
-/// Each rule: whether it is broken, what is wrong then, and what to do.
-fn conflicts(o: &Options) -> [(bool, &'static str, &'static str); 15] {
+/// A rule: whether it is broken, what is wrong then, and what to do.
+type Rule = (bool, &'static str, &'static str);
+
+fn conflicts(o: &Options) -> Vec<Rule> {
+    [sources(o), passes(o), follow_up(o)].concat()
+}
+
+/// Rules about where memory comes from.
+fn sources(o: &Options) -> Vec<Rule> {
     let kinds = [
         o.file.is_some(),
         o.each_file.is_some(),
@@ -209,28 +242,17 @@ fn conflicts(o: &Options) -> [(bool, &'static str, &'static str); 15] {
         o.malloc,
         o.shm_lock,
     ];
-    let unmapped = o.read_file || o.direct_write;
-    let after = &o.after_signal;
-    [
+    let end = o.offset.checked_add(o.size);
+    vec![
         (
             kinds.iter().filter(|kind| **kind).count() > 1,
             "memory is asked for in two ways",
             "give one of -f, --each-file, --memfd, -O, -a, -L",
         ),
         (
-            (o.msync || o.msync_async || o.advise || o.fallocate_punch_holes) && !o.has_file(),
-            "-S, -A, -D and --fallocate-punch-holes are about a file",
-            "add -f FILE, --each-file PREFIX or --memfd",
-        ),
-        (
-            unmapped && (o.memfd || !o.has_file()),
+            (o.read_file || o.direct_write) && (o.memfd || !o.has_file()),
             "--read-file and --direct-write are about a file",
             "add -f FILE or --each-file PREFIX",
-        ),
-        (
-            o.truncate && o.each_file.is_none(),
-            "--truncate is about files of the processes",
-            "add --each-file PREFIX",
         ),
         (
             o.read_file && o.direct_write,
@@ -238,14 +260,14 @@ fn conflicts(o: &Options) -> [(bool, &'static str, &'static str); 15] {
             "leave --read-file or --direct-write out",
         ),
         (
-            unmapped && (o.prealloc || after.is_any()),
-            "a file that is not mapped is no memory",
-            "leave -P and what waits for a signal out",
+            !o.offset.is_multiple_of(super::sys::page_bytes() as u64),
+            "the offset is not that of a page",
+            "give a multiple of 4k, or of the pages that this machine has",
         ),
         (
-            !o.offset.is_multiple_of(4096),
-            "the offset is not that of a page",
-            "give a multiple of 4k",
+            o.has_file() && end.is_none_or(|end| i64::try_from(end).is_err()),
+            "no file is so long",
+            "give a smaller size or offset",
         ),
         (
             o.each_file.is_some() && o.prealloc,
@@ -253,18 +275,99 @@ fn conflicts(o: &Options) -> [(bool, &'static str, &'static str); 15] {
             "give -f FILE, or leave -P out",
         ),
         (
+            o.fresh && (o.memfd || !o.has_file()),
+            "--fresh is about files",
+            "add -f FILE or --each-file PREFIX",
+        ),
+        (
             o.main_write_data && !o.prealloc,
             "--main-write-data is about what the parent mapped",
             "add -P",
+        ),
+    ]
+}
+
+/// Rules about the passes and the calls at each.
+fn passes(o: &Options) -> Vec<Rule> {
+    let of_a_mapping = o.prealloc
+        || o.prefault
+        || o.mlock
+        || o.msync
+        || o.msync_async
+        || o.remap
+        || o.mincore
+        || o.mincore_huge
+        || o.madv_thp
+        || o.touch_alloc
+        || o.read_again
+        || o.first_access_speed
+        || o.delay_ns > 0
+        || o.step > 0
+        || o.unit > 0
+        || o.init_time
+        || o.show_addr
+        || o.after_signal.is_any()
+        || follows(o);
+    vec![
+        (
+            (o.msync || o.msync_async || o.advise || o.fallocate_punch_holes) && !o.has_file(),
+            "-S, -A, -D and --fallocate-punch-holes are about a file",
+            "add -f FILE, --each-file PREFIX or --memfd",
+        ),
+        (
+            (o.read_file || o.direct_write) && of_a_mapping,
+            "a file that is not mapped is no memory",
+            "leave out what is about memory: -P -F -M -E -N -H -u -j -e -Z, --madv-..., -W, ...",
         ),
         (
             o.remap && (o.prealloc || o.malloc || o.shm_lock),
             "-E moves a mapping that others use, or that is not ours to move",
             "leave -P, -a and -L out",
         ),
+    ]
+}
+
+/// Whether a call about memory follows the passes.
+fn follows(o: &Options) -> bool {
+    o.madv_pageout
+        || o.punch_holes
+        || o.fallocate_punch_holes
+        || o.migrate.is_some()
+        || o.mbind.is_some()
+        || o.ksm
+}
+
+/// Rules about what follows the passes.
+fn follow_up(o: &Options) -> Vec<Rule> {
+    let after = &o.after_signal;
+    let holes = o.punch_holes || o.fallocate_punch_holes || after.punch_holes;
+    let shared = o.has_file() || o.shm_lock || o.prealloc && o.threads > 1;
+    let detailed = after.read_count > 0
+        || after.read_random
+        || after.write_times > 0
+        || after.write_data.is_some()
+        || after.fork
+        || after.again
+        || after.at_once;
+    vec![
         (
-            o.ksm && o.threads > 1,
-            "the kernel counts merged pages per process",
+            o.truncate && o.each_file.is_none(),
+            "--truncate is about files of the processes",
+            "add --each-file PREFIX",
+        ),
+        (
+            (o.punch_holes || after.punch_holes) && (o.has_file() || o.shm_lock || o.hugetlb),
+            "only private pages of the usual size can be given back one by one",
+            "give --fallocate-punch-holes for a file; leave -L and -U out",
+        ),
+        (
+            o.migrate.is_some_and(|(from, to)| from == to),
+            "pages are to be migrated to the node that they are on",
+            "give two nodes, as --migrate 0:1",
+        ),
+        (
+            (o.ksm || o.migrate.is_some()) && o.threads > 1,
+            "the kernel merges and migrates by process",
             "give -n instead of -t",
         ),
         (
@@ -273,14 +376,29 @@ fn conflicts(o: &Options) -> [(bool, &'static str, &'static str); 15] {
             "leave -o, files, -L and -U out",
         ),
         (
+            detailed && !after.is_any(),
+            "nothing is done when the signal comes",
+            "add -W, --write-signal-write, --write-signal-madv-thp or --signal-punch-holes",
+        ),
+        (
             after.at_once && after.again,
             "without a signal there is nothing to wait for again",
             "leave --signal-loop or --no-signal out",
         ),
         (
-            after.verify && (o.readonly || o.random || o.step > 8 || o.ksm),
+            after.verify && (o.readonly || o.random || o.step >= 16 || o.ksm || holes),
             "not every word holds what --signal-verify looks for",
-            "leave -o, -R, -j and --ksm out",
+            "leave -o, -R, -j, --ksm and holes out",
+        ),
+        (
+            after.verify && o.prealloc && o.unit_bytes() < o.size,
+            "of what the parent mapped only the first unit is written",
+            "leave -u out",
+        ),
+        (
+            after.verify && shared && after.write_data.is_some(),
+            "one task writes what another verifies",
+            "leave --signal-write-data out, or give each task its own memory",
         ),
         (
             after.verify && !after.read,
@@ -342,10 +460,19 @@ fn apply(
     match spec.effect {
         Effect::Number(min, max, set) => set(options, number(&option, &text, false, min, max)?),
         Effect::Size(set) => set(options, number(&option, &text, true, 0, u64::MAX)?),
-        Effect::Time(set) => set(options, time(&option, &text)?),
+        Effect::Time(set) => {
+            let hint = "a time such as 500ns, 20us or 1ms";
+            set(
+                options,
+                time(&option, &text).map_err(|e| e.with_hint(hint))?,
+            );
+        }
         Effect::Pair(set) => {
             let (first, second) = text.split_once(':').unwrap_or((&text, ""));
-            let of = |part: &str| number(&option, part, false, 0, 1023);
+            let of = |part: &str| {
+                let read = number(&option, part, false, 0, MOST_NODES);
+                read.map_err(|e| e.with_hint("two nodes such as 0:1"))
+            };
             set(options, of(first)?, of(second)?);
         }
         Effect::Text(set) => set(options, text),
@@ -657,6 +784,7 @@ mod tests {
         assert_eq!(run("-H 1m"), run("--mncr_hgpgs 1m"));
         assert_eq!(run("-D -f x 1m"), run("--advice --file=x 1m"));
         assert_eq!(run("-m 3"), run("3m"));
+        assert!(matches!(refused("-m 3 3m"), UsageError::Together { .. }));
         for (text, nanoseconds) in [
             ("7", 7),
             ("500ns", 500),
@@ -698,6 +826,20 @@ mod tests {
             "-W --signal-loop --no-signal 1m",
             "-W --signal-verify -R 1m",
             "--signal-verify 1m",
+            "-O --punch-holes -W --no-signal --signal-verify 1m",
+            "-O -P -u 512k -W --signal-verify 1m",
+            "-t 4 -P -O -W --signal-verify --write-signal-write --signal-write-data 7 1m",
+            "--memfd -W --signal-verify --write-signal-write --signal-write-data 7 1m",
+            "--memfd --punch-holes 1m",
+            "-O -U --punch-holes 4m",
+            "--migrate 0:0 1m",
+            "--migrate 0:1 -t 2 1m",
+            "--signal-read-count 3 1m",
+            "--no-signal 1m",
+            "--fresh -O 1m",
+            "-f x -B 0xffffffffffff0000 1m",
+            "--read-file -f x -e 5us 1m",
+            "--direct-write -f x -M 1m",
         ] {
             assert!(
                 matches!(refused(line), UsageError::Together { .. }),

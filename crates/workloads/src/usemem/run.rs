@@ -4,6 +4,7 @@ use super::options::Options;
 use super::sys::{self, Ending, Fork, Mapping, Meeting, Region, Source};
 use super::task::{self, Job};
 use super::{files, hugetlb};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -71,6 +72,15 @@ pub enum RunError {
     /// The kernel merges no pages.
     #[error("KSM does not run\nhint: echo 1 > /sys/kernel/mm/ksm/run")]
     KsmStopped,
+    /// The kernel merges pages, but none of these.
+    #[error("no page was merged\nhint: raise /sys/kernel/mm/ksm/pages_to_scan, or --runtime")]
+    NothingMerged,
+    /// Pages stay in memory that were to be pushed out.
+    #[error("pages cannot be pushed out: there is no swap\nhint: make some, see swapon(8)")]
+    NoSwap,
+    /// A thread ended by itself, which is a fault of this program.
+    #[error("a thread panicked")]
+    Panicked,
     /// The pool of 2 MB pages did not grow as far as was asked for.
     #[error(
         "the pool has {got} of {wanted} huge pages of 2 MB\n\
@@ -134,10 +144,12 @@ impl RunError {
     }
 }
 
-/// The two ends of the start: tasks report to the parent and wait until it opens the gate.
+/// The two ends of the start: tasks report to the parent and wait until it opens the gate; and the
+/// end of their passes, which they report as well.
 struct Gate {
     ready: (PipeReader, PipeWriter),
     open: (PipeReader, PipeWriter),
+    reported: (PipeReader, PipeWriter),
 }
 
 /// A task's side of the gate, without the ends that would keep it from seeing the parent die.
@@ -145,6 +157,7 @@ struct Gate {
 struct Seat {
     ready: PipeWriter,
     open: PipeReader,
+    reported: PipeWriter,
 }
 
 impl Gate {
@@ -154,6 +167,7 @@ impl Gate {
         Ok(Self {
             ready: pipe()?,
             open: pipe()?,
+            reported: pipe()?,
         })
     }
 
@@ -161,24 +175,50 @@ impl Gate {
         Seat {
             ready: self.ready.1,
             open: self.open.0,
+            reported: self.reported.1,
         }
     }
 
     /// Waits until `tasks` tasks are ready, then starts them.
     fn start(&mut self, tasks: u64) -> Result<(), RunError> {
-        let mut waiting = tasks;
-        while waiting > 0 {
-            if sys::readable(&self.ready.0, Some(PATIENCE)).map_err(RunError::Wait)? {
-                let mut marks = [0; 512];
-                let most = usize::try_from(waiting).map_or(512, |left| left.min(512));
-                let (chunk, _) = marks.split_at_mut(most);
-                waiting -= self.ready.0.read(chunk).map_err(RunError::Wait)? as u64;
-            } else if sys::a_child_has_ended() {
-                return Err(RunError::NotStarted);
-            }
-        }
+        marks(&self.ready.0, tasks, || match sys::a_child_has_ended() {
+            true => Err(RunError::NotStarted),
+            false => Ok(()),
+        })?;
         self.open.1.write_all(b"*").map_err(RunError::Wait)
     }
+
+    /// Waits until `tasks` tasks have told of their passes; one that fails before is the error.
+    fn wait_for_reports(&self, tasks: u64, children: &[i32]) -> Result<(), RunError> {
+        let mut living = Living::new(children);
+        marks(&self.reported.0, tasks, || {
+            while sys::a_child_has_ended() {
+                let (pid, ending) = sys::wait_any().map_err(RunError::Wait)?;
+                living.ended(pid, ending, false, false)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Reads a mark for each of `tasks` tasks; `meanwhile` is asked when none comes for a while.
+fn marks(
+    mut pipe: &PipeReader,
+    tasks: u64,
+    mut meanwhile: impl FnMut() -> Result<(), RunError>,
+) -> Result<(), RunError> {
+    let mut waiting = tasks;
+    while waiting > 0 {
+        if sys::readable(pipe, Some(PATIENCE)).map_err(RunError::Wait)? {
+            let mut marks = [0; 512];
+            let most = usize::try_from(waiting).map_or(512, |left| left.min(512));
+            let (chunk, _) = marks.split_at_mut(most);
+            waiting -= pipe.read(chunk).map_err(RunError::Wait)? as u64;
+        } else {
+            meanwhile()?;
+        }
+    }
+    Ok(())
 }
 
 impl Seat {
@@ -205,16 +245,20 @@ pub(super) fn run(options: &Options) -> Result<(), RunError> {
     if options.after_signal.is_any() && !options.after_signal.at_once {
         sys::count_usr1().map_err(RunError::call("handle SIGUSR1", "give --no-signal"))?;
     }
+    if options.fresh {
+        files::cut_all(options)?;
+    }
     let start = sys::now();
-    let zero = File::open("/dev/zero").map_err(RunError::call(
-        "open /dev/zero",
-        "-O takes anonymous memory instead",
-    ));
-    let zero = match options.anonymous || options.malloc {
-        true => None,
-        false => Some(zero?),
-    };
     let file = files::of_all(options)?;
+    let needs_zero =
+        !(options.anonymous || options.malloc || options.shm_lock || options.has_file());
+    let zero = match needs_zero {
+        true => Some(File::open("/dev/zero").map_err(RunError::call(
+            "open /dev/zero",
+            "-O takes anonymous memory instead",
+        ))?),
+        false => None,
+    };
     let meeting = |wanted| meeting_of(options, wanted);
     let (between_passes, before_free) = (meeting(options.sync_rw)?, meeting(options.sync_free)?);
     let mut job = Job {
@@ -230,6 +274,7 @@ pub(super) fn run(options: &Options) -> Result<(), RunError> {
         shared: None,
         between_passes: between_passes.as_ref(),
         before_free: before_free.as_ref(),
+        reported: None,
     };
     let shared: Option<Region> = match options.prealloc {
         true if options.size > 0 => Some(prealloc(&job)?),
@@ -258,10 +303,7 @@ fn source<'a>(options: &Options, file: Option<&'a File>, zero: Option<&'a File>)
 fn prealloc(job: &Job<'_>) -> Result<Region, RunError> {
     let began = sys::now();
     let region = job.map(job.options.size)?;
-    if job.options.mlock {
-        let hint = "raise the limit of locked memory (ulimit -l), or ask for less";
-        region.lock().map_err(RunError::call("lock memory", hint))?;
-    }
+    task::prepare(job.options, &region, job.options.size)?;
     if job.options.main_write_data {
         task::fill(&region, job.options.size);
     }
@@ -340,7 +382,11 @@ fn run_processes(job: &Job<'_>) -> Result<(), RunError> {
             }
         }
     }
-    let started = write_pids(job.options, &children).and_then(|()| gate.start(processes * threads));
+    let tasks = processes * threads;
+    let mut started = write_pids(job.options, &children).and_then(|()| gate.start(tasks));
+    if job.options.detach {
+        started = started.and_then(|()| gate.wait_for_reports(tasks, &children));
+    }
     if let Err(error) = started {
         abandon(&children);
         return Err(error);
@@ -390,6 +436,7 @@ fn of_process(job: &Job<'_>, seat: &Seat, process: u64) -> Result<(), RunError> 
         None => None,
     };
     let mut job = *job;
+    job.reported = Some(&seat.reported);
     if let Some(file) = &file {
         job.mapping.source = source(job.options, Some(file), None);
         job.file = Some(file);
@@ -399,7 +446,10 @@ fn of_process(job: &Job<'_>, seat: &Seat, process: u64) -> Result<(), RunError> 
         threads => run_threads(&job, seat, process * threads, threads)?,
     }
     match path.filter(|_| job.options.truncate) {
-        Some(path) => task::say_timed(job.options.size, "truncated", files::truncate(&path)?),
+        Some(path) => {
+            let bytes = files::bytes_in_memory(&path, job.options)?;
+            task::say_timed(bytes, "truncated", files::truncate(&path)?)
+        }
         None => Ok(()),
     }
 }
@@ -409,8 +459,15 @@ fn run_threads(job: &Job<'_>, seat: &Seat, first: u64, threads: u64) -> Result<(
     std::thread::scope(|scope| {
         let mut tasks = Vec::new();
         for index in first..first + threads {
-            let task = std::thread::Builder::new()
-                .spawn_scoped(scope, move || seat.wait().and_then(|()| job.work(index)));
+            let task = std::thread::Builder::new().spawn_scoped(scope, move || {
+                seat.wait()
+                    .and_then(|()| job.work(index))
+                    .inspect_err(|error| {
+                        // The others may wait for this one; it is over for all of them.
+                        sys::complain(&format_args!("thread {}: {error}", index + 1));
+                        sys::exit_now(1)
+                    })
+            });
             match task {
                 Ok(task) => tasks.push(task),
                 Err(source) => {
@@ -426,7 +483,7 @@ fn run_threads(job: &Job<'_>, seat: &Seat, first: u64, threads: u64) -> Result<(
         }
         let mut result = Ok(());
         for task in tasks {
-            result = result.and(task.join().unwrap_or(Err(RunError::NotStarted)));
+            result = result.and(task.join().unwrap_or(Err(RunError::Panicked)));
         }
         result
     })
@@ -443,18 +500,31 @@ fn abandon(children: &[i32]) {
     }
 }
 
-/// Waits for all children; an error is that of the first one that failed.
-fn wait_for(children: &[i32], job: &Job<'_>) -> Result<(), RunError> {
-    let others_wait = job.between_passes.is_some() || job.before_free.is_some();
-    let mut result = Ok(());
-    for _ in children {
-        let (pid, ending) = sys::wait_any().map_err(RunError::Wait)?;
-        let process = children
-            .iter()
-            .position(|child| *child == pid)
-            .map_or(0, |index| index + 1);
-        let processes = children.len();
-        result = result.and(match ending {
+/// Children that were not waited for yet, with their numbers from 1.
+struct Living {
+    numbers: BTreeMap<i32, usize>,
+    processes: usize,
+}
+
+impl Living {
+    fn new(children: &[i32]) -> Self {
+        Self {
+            numbers: children.iter().copied().zip(1..).collect(),
+            processes: children.len(),
+        }
+    }
+
+    /// Takes note of one that has ended; its failure is the error.
+    fn ended(
+        &mut self,
+        pid: i32,
+        ending: Ending,
+        hugetlb: bool,
+        has_file: bool,
+    ) -> Result<(), RunError> {
+        let process = self.numbers.remove(&pid).unwrap_or(0);
+        let processes = self.processes;
+        match ending {
             Ending::Exited(0) => Ok(()),
             Ending::Exited(status) => Err(RunError::TaskFailed {
                 process,
@@ -466,21 +536,34 @@ fn wait_for(children: &[i32], job: &Job<'_>) -> Result<(), RunError> {
                 processes,
                 signal,
                 hint: match signal {
-                    libc::SIGBUS if job.options.hugetlb => {
+                    libc::SIGBUS if hugetlb => {
                         "\nhint: the pool of huge pages ran empty; raise /proc/sys/vm/nr_hugepages"
                     }
-                    libc::SIGBUS if job.options.has_file() => {
+                    libc::SIGBUS if has_file => {
                         "\nhint: the file became shorter, or its file system is full"
                     }
                     libc::SIGKILL => "\nhint: see the kernel log; it may have been out of memory",
                     _ => "",
                 },
             }),
-        });
-        if result.is_err() && others_wait {
-            // They would wait for the one that is gone for ever.
-            children.iter().for_each(|child| sys::kill(*child));
         }
+    }
+}
+
+/// Waits for all children; an error is that of the first one that failed.
+fn wait_for(children: &[i32], job: &Job<'_>) -> Result<(), RunError> {
+    let others_wait = job.between_passes.is_some() || job.before_free.is_some();
+    let (hugetlb, has_file) = (job.options.hugetlb, job.options.has_file());
+    let mut living = Living::new(children);
+    let mut result = Ok(());
+    while !living.numbers.is_empty() {
+        let (pid, ending) = sys::wait_any().map_err(RunError::Wait)?;
+        let ended = living.ended(pid, ending, hugetlb, has_file);
+        if ended.is_err() && result.is_ok() && others_wait {
+            // They would wait for the one that is gone for ever.
+            living.numbers.keys().for_each(|child| sys::kill(*child));
+        }
+        result = result.and(ended);
     }
     result
 }

@@ -1,8 +1,9 @@
 //! The loop under the clock: one pass over the words of a region.
 //!
 //! Each kind of access and each order is its own compiled loop, since an option that is tested
-//! per word would cost more than the access. Accesses are volatile: each is made, at its full
-//! width, in its order. There is no bounds check; the one check is made before the pass.
+//! per word would cost more than the access. Accesses are relaxed atomic ones: each is made, at its
+//! full width, by the same instruction as a plain one, and tasks may share words. There is no bounds
+//! check; the one check is made before the pass.
 #![expect(
     unsafe_code,
     reason = "a word is accessed through a raw pointer, without a bounds check"
@@ -10,6 +11,8 @@
 
 use super::random::Lrand48;
 use super::sys::Region;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The deadline is looked at when the word index is a multiple of this.
 const WORDS_BETWEEN_CHECKS: usize = 1 << 16;
@@ -149,8 +152,7 @@ fn pass(
 
 /// One access to one word; false when the word holds a value that nobody wrote.
 ///
-/// Tasks may share a region and touch a word at the same time. All of them write the same value
-/// to it, and volatile accesses to memory that no Rust allocation owns stay what they are.
+/// Tasks may share a region and touch a word at the same time.
 trait Touch: Copy {
     /// # Safety
     /// `word` is aligned, mapped, readable and, where the access writes, writable.
@@ -174,7 +176,7 @@ impl Touch for Read {
     #[inline(always)]
     unsafe fn touch(self, word: *mut u64, _index: usize) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { word.read_volatile() };
+        std::hint::black_box(unsafe { AtomicU64::from_ptr(word) }.load(Relaxed));
         true
     }
 }
@@ -183,7 +185,7 @@ impl Touch for Write {
     #[inline(always)]
     unsafe fn touch(self, word: *mut u64, index: usize) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { word.write_volatile(index as u64) };
+        unsafe { AtomicU64::from_ptr(word) }.store(index as u64, Relaxed);
         true
     }
 }
@@ -192,11 +194,10 @@ impl Touch for Verify {
     #[inline(always)]
     unsafe fn touch(self, word: *mut u64, index: usize) -> bool {
         // SAFETY: the caller's promise.
-        unsafe {
-            let right = word.read_volatile() == index as u64;
-            word.write_volatile(index as u64);
-            right
-        }
+        let word = unsafe { AtomicU64::from_ptr(word) };
+        let right = word.load(Relaxed) == index as u64;
+        word.store(index as u64, Relaxed);
+        right
     }
 }
 
@@ -204,7 +205,7 @@ impl Touch for Fill {
     #[inline(always)]
     unsafe fn touch(self, word: *mut u64, _index: usize) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { word.write_volatile(self.0) };
+        unsafe { AtomicU64::from_ptr(word) }.store(self.0, Relaxed);
         true
     }
 }
@@ -213,7 +214,7 @@ impl Touch for CheckIndex {
     #[inline(always)]
     unsafe fn touch(self, word: *mut u64, index: usize) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { word.read_volatile() == index as u64 }
+        unsafe { AtomicU64::from_ptr(word) }.load(Relaxed) == index as u64
     }
 }
 
@@ -221,7 +222,7 @@ impl Touch for CheckValue {
     #[inline(always)]
     unsafe fn touch(self, word: *mut u64, _index: usize) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { word.read_volatile() == self.0 }
+        unsafe { AtomicU64::from_ptr(word) }.load(Relaxed) == self.0
     }
 }
 

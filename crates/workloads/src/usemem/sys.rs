@@ -16,7 +16,7 @@ pub(super) use files::{memory_file, punch, will_be_needed, write_from};
 pub(super) use meeting::Meeting;
 pub(super) use memory::{Mapping, Region, Source};
 pub(super) use numa::{allowed_cpus, migrate, run_on, take_memory_from};
-pub(super) use signal::{count_usr1, wait_for_usr1};
+pub(super) use signal::{count_usr1, uninterrupted, wait_for_usr1};
 
 use std::fmt::Display;
 use std::io;
@@ -31,6 +31,11 @@ const STDERR: RawFd = 2;
 pub(super) fn page_bytes() -> usize {
     // SAFETY: takes nothing and cannot fail.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+/// Whether anonymous pages can leave memory.
+pub(super) fn has_swap() -> bool {
+    std::fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1)
 }
 
 /// What a call that gives 0 or -1 says.

@@ -9,7 +9,7 @@ use super::run::RunError;
 use super::sweep::{Access, Order, Pass, Plan, sweep};
 use super::sys::{self, Mapping, Meeting, Region};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, PipeWriter, Read, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const WORD_BYTES: u64 = size_of::<u64>() as u64;
@@ -37,6 +37,31 @@ pub(super) struct Job<'a> {
     pub(super) between_passes: Option<&'a Meeting>,
     /// Where tasks meet before they give memory back.
     pub(super) before_free: Option<&'a Meeting>,
+    /// Where tasks say that their passes are done and told.
+    pub(super) reported: Option<&'a PipeWriter>,
+}
+
+/// Where a task still meets others. However it ends, nobody waits for it any more.
+struct Meetings<'a> {
+    between_passes: Option<&'a Meeting>,
+    before_free: Option<&'a Meeting>,
+}
+
+impl Meetings<'_> {
+    fn no_more_passes(&mut self) {
+        if let Some(meeting) = self.between_passes.take() {
+            meeting.leave();
+        }
+    }
+}
+
+impl Drop for Meetings<'_> {
+    fn drop(&mut self) {
+        self.no_more_passes();
+        if let Some(meeting) = self.before_free.take() {
+            meeting.leave();
+        }
+    }
 }
 
 /// A task at work.
@@ -56,6 +81,8 @@ struct Task<'a> {
     first: (u64, Duration),
     /// Bytes of mappings that were moved, and how long that took.
     moved: (u64, Duration),
+    /// Bytes read once more, and how long that took.
+    again: (u64, Duration),
 }
 
 /// Memory that is passed over.
@@ -81,11 +108,12 @@ impl Job<'_> {
     pub(super) fn map(&self, bytes: u64) -> Result<Region, RunError> {
         Region::map(bytes, self.mapping).map_err(|source| RunError::Map {
             bytes,
-            source,
-            hint: match self.mapping.hugetlb {
-                true => "raise /proc/sys/vm/nr_hugepages (pages of 2 MB)",
-                false => "ask for less, or set /proc/sys/vm/overcommit_memory to 1",
+            hint: match (self.mapping.hugetlb, source.raw_os_error()) {
+                (_, Some(libc::EINVAL)) => "the kernel lacks this kind of memory, or huge pages",
+                (true, _) => "raise /proc/sys/vm/nr_hugepages (pages of 2 MB)",
+                (false, _) => "ask for less, or set /proc/sys/vm/overcommit_memory to 1",
             },
+            source,
         })
     }
 
@@ -96,6 +124,10 @@ impl Job<'_> {
     /// Memory cannot be had, a word changed between two passes, a system call that was asked for
     /// fails, or a line cannot be written.
     pub(super) fn work(&self, index: u64) -> Result<(), RunError> {
+        let mut meetings = Meetings {
+            between_passes: self.between_passes,
+            before_free: self.before_free,
+        };
         self.bind(index)?;
         let mut task = Task {
             job: self,
@@ -110,15 +142,17 @@ impl Job<'_> {
             obtaining: Duration::ZERO,
             first: (0, Duration::ZERO),
             moved: (0, Duration::ZERO),
+            again: (0, Duration::ZERO),
         };
         match self.options.read_file || self.options.direct_write {
             true => task.unmapped()?,
             false => task.all_units()?,
         }
-        if let Some(meeting) = self.between_passes {
-            meeting.leave();
-        }
+        meetings.no_more_passes();
         task.report()?;
+        if let Some(mut parent) = self.reported {
+            parent.write_all(b"*").map_err(RunError::Write)?;
+        }
         task.after_passes(index)?;
         self.hold()?;
         if let Some(meeting) = self.before_free {
@@ -206,20 +240,7 @@ impl Task<'_> {
         let began = sys::now();
         let region = self.job.map(bytes)?;
         self.obtaining += sys::now().saturating_sub(began);
-        if self.options().show_addr {
-            say(&format!("{bytes} bytes at {:p}\n", region.words()))?;
-        }
-        if self.options().mlock {
-            let hint = "raise the limit of locked memory (ulimit -l), or ask for less";
-            region.lock().map_err(RunError::call("lock memory", hint))?;
-        }
-        if self.options().touch_alloc {
-            let access = match self.options().writes() {
-                true => Access::Fill(0),
-                false => Access::Read,
-            };
-            touch(&region, bytes, access);
-        }
+        prepare(self.options(), &region, bytes)?;
         Ok(region)
     }
 
@@ -253,7 +274,10 @@ impl Task<'_> {
             self.after_pass(memory, bytes)?;
         }
         if self.options().read_again {
-            self.pass(memory.region(), bytes, Access::Read)?;
+            let (began, before) = (sys::now(), self.bytes);
+            self.again.0 += self.pass(memory.region(), bytes, Access::Read)?;
+            self.again.1 += sys::now().saturating_sub(began);
+            self.bytes = before;
         }
         Ok(())
     }
@@ -340,7 +364,7 @@ impl Task<'_> {
 
     /// The lines of what was done so far. What only prepares for a signal has no result line.
     fn report(&self) -> Result<(), RunError> {
-        if self.options().init_time {
+        if self.options().init_time && !self.options().prealloc {
             let usecs = self.obtaining.as_micros();
             say(&format!("{usecs} usecs to obtain memory\n"))?;
         }
@@ -353,9 +377,16 @@ impl Task<'_> {
         let after = &self.options().after_signal;
         if self.bytes > 0 && !after.read && !after.write {
             let elapsed = sys::now().saturating_sub(self.begun);
-            say(&result_line(self.bytes, elapsed))?;
+            say(&result_line(
+                self.bytes,
+                elapsed.saturating_sub(self.again.1),
+            ))?;
         }
-        if self.options().remap {
+        if self.again.0 > 0 {
+            let line = result_line(self.again.0, self.again.1);
+            say(&format!("read again: {line}"))?;
+        }
+        if self.moved.0 > 0 {
             say_timed(self.moved.0, "remapped", self.moved.1)?;
         }
         Ok(())
@@ -372,6 +403,25 @@ pub(super) fn fill(region: &Region, bytes: u64) {
         access: Access::Write,
     };
     sweep(region, plan, &mut Order::Sequential, || false);
+}
+
+/// What is done with new memory before its passes.
+pub(super) fn prepare(options: &Options, region: &Region, bytes: u64) -> Result<(), RunError> {
+    if options.show_addr {
+        say(&format!("{bytes} bytes at {:p}\n", region.words()))?;
+    }
+    if options.mlock {
+        let hint = "raise the limit of locked memory (ulimit -l), or ask for less";
+        region.lock().map_err(RunError::call("lock memory", hint))?;
+    }
+    if options.touch_alloc {
+        let access = match options.writes() {
+            true => Access::Fill(0),
+            false => Access::Read,
+        };
+        touch(region, bytes, access);
+    }
+    Ok(())
 }
 
 /// Accesses one word of each page.

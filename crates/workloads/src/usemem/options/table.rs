@@ -17,7 +17,7 @@ pub struct Options {
     pub malloc: bool,
     /// `-f`: the file that is mapped, shared; `None` for a private mapping of `/dev/zero`.
     pub file: Option<String>,
-    /// `--each-file`: task i maps the file of this name with `-i` behind it, made sparse.
+    /// `--each-file`: process i maps the file of this name with `-i` behind it, made sparse.
     pub each_file: Option<String>,
     /// `--memfd`: a file in memory is mapped, shared.
     pub memfd: bool,
@@ -89,6 +89,8 @@ pub struct Options {
     pub read_file: bool,
     /// `--direct-write`: files are written past the page cache and not mapped.
     pub direct_write: bool,
+    /// `--fresh`: files are cut to nothing before the clock starts.
+    pub fresh: bool,
     /// `--truncate`: files are cut to nothing after the passes, and that is timed.
     pub truncate: bool,
     /// `--migrate`: nodes between which pages are moved after the passes.
@@ -101,7 +103,7 @@ pub struct Options {
     pub pool_cycles: u64,
     /// `-T`: whole seconds after which a task stops early; 0 for never.
     pub runtime: u64,
-    /// `-d`: the tool ends at once and its tasks go on.
+    /// `-d`: the tool ends after the passes and its tasks go on.
     pub detach: bool,
     /// `-s`: seconds that a task sleeps before it ends.
     pub sleep: u64,
@@ -202,6 +204,7 @@ impl Default for Options {
             after_signal: AfterSignal::default(),
             read_file: false,
             direct_write: false,
+            fresh: false,
             truncate: false,
             migrate: None,
             mbind: None,
@@ -255,7 +258,7 @@ impl Spec {
 /// The kernel's upper limit of process ids (PID_MAX_LIMIT on 64-bit machines).
 const MOST_TASKS: u64 = 1 << 22;
 /// Nodes that the kernel can be built for (MAX_NUMNODES).
-const MOST_NODES: u64 = 1023;
+pub(super) const MOST_NODES: u64 = 1023;
 
 const fn flag(
     short: Option<char>,
@@ -345,14 +348,14 @@ pub(super) const TABLE: &[Spec] = &[
         "file",
         "PATH",
         Effect::Text(|o, v| o.file = Some(v)),
-        "map this file, shared",
+        "map this file, shared; made of holes if missing",
     ),
     value(
         None,
         "each-file",
         "PREFIX",
         Effect::Text(|o, v| o.each_file = Some(v)),
-        "task i maps PREFIX-i, which is made",
+        "process i maps PREFIX-i, which is made",
     ),
     flag(
         None,
@@ -478,7 +481,7 @@ pub(super) const TABLE: &[Spec] = &[
         Some('Z'),
         "read-again",
         |o| o.read_again = true,
-        "read words once more after the passes",
+        "read words once more after the passes, timed",
     ),
     flag(
         Some('M'),
@@ -650,6 +653,12 @@ pub(super) const TABLE: &[Spec] = &[
     ),
     flag(
         None,
+        "fresh",
+        |o| o.fresh = true,
+        "cut files to nothing before the clock starts",
+    ),
+    flag(
+        None,
         "truncate",
         |o| o.truncate = true,
         "cut the file to nothing after the passes, timed",
@@ -692,7 +701,7 @@ pub(super) const TABLE: &[Spec] = &[
         Some('d'),
         "detach",
         |o| o.detach = true,
-        "end at once; the tasks go on",
+        "end after the passes; the tasks go on",
     ),
     value(
         Some('s'),

@@ -42,6 +42,14 @@ pub(in crate::usemem) struct Mapping<'a> {
     pub(in crate::usemem) advise_huge: bool,
 }
 
+impl Mapping<'_> {
+    /// Whether the call that maps also faults the pages in: huge ones only come after the advice.
+    fn is_populated_at_once(&self) -> bool {
+        let is_mapped = !matches!(self.source, Source::Malloc | Source::SystemV);
+        is_mapped && !self.advise_huge
+    }
+}
+
 /// What gives a region back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -62,8 +70,12 @@ pub(in crate::usemem) struct Region {
 
 // SAFETY: a region is plain memory without thread-local state.
 unsafe impl Send for Region {}
-// SAFETY: all accesses through a shared region are the volatile single-word ones of `sweep`.
+// SAFETY: all accesses through a shared region are the atomic single-word ones of `sweep`, and the
+// kernel's own in system calls.
 unsafe impl Sync for Region {}
+
+/// Pages that the kernel is asked about at once.
+const MOST_PAGES: usize = 1 << 16;
 
 fn no_memory() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOMEM)
@@ -90,8 +102,8 @@ impl Region {
         if how.advise_huge {
             region.advise(libc::MADV_HUGEPAGE)?;
         }
-        if how.populate && region.kind != Kind::Mapped {
-            region.advise(libc::MADV_POPULATE_WRITE)?;
+        if how.populate && !how.is_populated_at_once() {
+            region.populate()?;
         }
         Ok(region)
     }
@@ -110,7 +122,7 @@ impl Region {
             }
             _ => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, writable, -1, 0),
         };
-        if how.populate {
+        if how.populate && how.is_populated_at_once() {
             flags |= libc::MAP_POPULATE;
         }
         if how.hugetlb {
@@ -190,6 +202,21 @@ impl Region {
         check(unsafe { libc::madvise(start, bytes, advice) })
     }
 
+    /// Faults all pages in, for writing.
+    fn populate(&self) -> io::Result<()> {
+        match self.advise(libc::MADV_POPULATE_WRITE) {
+            // Before Linux 5.14.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                for at in (0..self.word_count()).step_by(page_bytes() / size_of::<u64>()) {
+                    // SAFETY: `at` is below the number of words; nobody else has this memory yet.
+                    unsafe { self.words().add(at).write_volatile(0) };
+                }
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
     /// Gives every other page back; it reads as zeros, or as the file, afterwards.
     ///
     /// # Errors
@@ -247,7 +274,7 @@ impl Region {
     /// Moves the mapping to another address.
     ///
     /// # Errors
-    /// What `mmap` or `mremap` say; then it is where it was.
+    /// What `mmap` or `mremap` say.
     pub(in crate::usemem) fn move_elsewhere(&mut self) -> io::Result<()> {
         // Aligned as huge pages are, so that those of a mapping can move whole.
         let align = usize::try_from(PAGE_BYTES).unwrap_or(usize::MAX);
@@ -273,20 +300,18 @@ impl Region {
                 .ok_or_else(no_memory)
                 .map(|start| self.start = start),
         };
-        let end = self.bytes.next_multiple_of(page_bytes());
-        let (before, after) = match result {
-            Ok(()) => (skip, room - skip - end.min(room - skip)),
-            Err(_) => (room, 0),
-        };
-        if before > 0 {
-            // SAFETY: the part of the room that lies before the mapping, or all of it.
-            check(unsafe { libc::munmap(reserved, before) })?;
+        // After a failure the room may be somebody else's already, and the task ends anyway.
+        result?;
+        let end = skip + self.bytes.next_multiple_of(page_bytes());
+        if skip > 0 {
+            // SAFETY: the part of the room that lies before the mapping.
+            check(unsafe { libc::munmap(reserved, skip) })?;
         }
-        if after > 0 {
+        if end < room {
             // SAFETY: the part of the room that lies behind the mapping.
-            check(unsafe { libc::munmap(reserved.byte_add(room - after), after) })?;
+            check(unsafe { libc::munmap(reserved.byte_add(end), room - end) })?;
         }
-        result
+        Ok(())
     }
 
     /// How many of its pages are in memory.
@@ -295,10 +320,51 @@ impl Region {
     /// What `mincore` says.
     pub(in crate::usemem) fn resident_pages(&self) -> io::Result<usize> {
         let (start, bytes) = self.pages();
-        let mut flags = vec![0_u8; bytes.div_ceil(page_bytes())];
-        // SAFETY: the range is within this memory, and there is a byte for each of its pages.
-        check(unsafe { libc::mincore(start, bytes, flags.as_mut_ptr()) })?;
-        Ok(flags.iter().filter(|flag| **flag & 1 == 1).count())
+        let mut flags = vec![0_u8; MOST_PAGES.min(bytes.div_ceil(page_bytes()))];
+        let mut count = 0;
+        for at in (0..bytes).step_by(MOST_PAGES * page_bytes()) {
+            let part = (bytes - at).min(MOST_PAGES * page_bytes());
+            // SAFETY: the range is within this memory, and there is a byte for each of its pages.
+            check(unsafe { libc::mincore(start.byte_add(at), part, flags.as_mut_ptr()) })?;
+            let told = flags.iter().take(part.div_ceil(page_bytes()));
+            count += told.filter(|flag| **flag & 1 == 1).count();
+        }
+        Ok(count)
+    }
+
+    /// How many of its pages are on this node.
+    ///
+    /// # Errors
+    /// What `move_pages` says.
+    pub(in crate::usemem) fn pages_on(&self, node: u64) -> io::Result<u64> {
+        let (start, bytes) = self.pages();
+        let node = libc::c_int::try_from(node).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let mut found = 0;
+        let all: Vec<usize> = (0..bytes).step_by(page_bytes()).collect();
+        for part in all.chunks(MOST_PAGES) {
+            // SAFETY: every offset lies within this memory.
+            let pages: Vec<_> = part
+                .iter()
+                .map(|at| unsafe { start.byte_add(*at) })
+                .collect();
+            let mut nodes = vec![-1; part.len()];
+            let none = std::ptr::null::<libc::c_int>();
+            // SAFETY: there are as many addresses and places for answers as are told; without
+            // nodes to move to, the call only asks.
+            check(unsafe {
+                libc::syscall(
+                    libc::SYS_move_pages,
+                    0,
+                    pages.len(),
+                    pages.as_ptr(),
+                    none,
+                    nodes.as_mut_ptr(),
+                    0,
+                )
+            })?;
+            found += nodes.iter().filter(|on| **on == node).count() as u64;
+        }
+        Ok(found)
     }
 
     /// Binds its pages to a node, and moves those that are elsewhere.
@@ -377,10 +443,10 @@ mod tests {
     #[test]
     fn each_source_gives_memory_that_holds_what_is_written() {
         let file = tempfile::tempfile().expect("a temporary file");
-        file.set_len(64 << 10).expect("a length");
+        file.set_len(1 << 20).expect("a length");
         let shared = Source::Shared {
             file: &file,
-            offset: 4096,
+            offset: page_bytes() as u64,
             writable: true,
         };
         for source in [Source::Anonymous, shared, Source::Malloc, Source::SystemV] {
@@ -394,26 +460,34 @@ mod tests {
             region.unmap().expect("given back");
         }
         let mut word = [0; 8];
-        std::os::unix::fs::FileExt::read_exact_at(&file, &mut word, 4096).expect("the file");
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut word, page_bytes() as u64)
+            .expect("the file");
         assert_eq!(u64::from_ne_bytes(word), 7);
     }
 
     #[test]
     fn moving_keeps_the_content_and_leaves_no_room_behind() {
-        let mut region = region(Source::Anonymous, 5);
+        // Of a size that no other test has, so that its room can be told from other mappings.
+        let mut region = region(Source::Anonymous, 4999);
         write(&region, 2000, 42);
-        let mappings = || {
-            let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
-            maps.lines().filter(|line| line.contains("---p")).count()
-        };
-        let before = (region.words(), mappings());
+        let before = region.words();
         for _ in 0..10 {
             region.move_elsewhere().expect("moved");
         }
-        assert_ne!(region.words(), before.0);
+        assert_ne!(region.words(), before);
         assert_eq!(read(&region, 2000), 42);
-        // Threads of other tests come and go with their guard pages.
-        assert!(mappings() < before.1 + 10);
+        let room = 4999 * page_bytes() + usize::try_from(PAGE_BYTES).expect("few");
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
+        let left = maps.lines().filter(|line| {
+            let ends = line
+                .split_whitespace()
+                .next()
+                .and_then(|r| r.split_once('-'));
+            let (low, high) = ends.expect("a range");
+            let end = |hex| usize::from_str_radix(hex, 16).expect("an address");
+            line.contains("---p") && (room..room + (2 << 20)).contains(&(end(high) - end(low)))
+        });
+        assert_eq!(left.count(), 0, "{maps}");
         region.unmap().expect("given back");
     }
 

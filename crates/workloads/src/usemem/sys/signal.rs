@@ -56,3 +56,19 @@ pub(in crate::usemem) fn wait_for_usr1(seen: u32) -> u32 {
         }
     }
 }
+
+/// Does something during which SIGINT and SIGTERM wait.
+pub(in crate::usemem) fn uninterrupted<T>(act: impl FnOnce() -> T) -> T {
+    // SAFETY: all-zero is an empty set.
+    let mut both: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is valid, and so are the signals' numbers; these calls then cannot fail.
+    unsafe {
+        libc::sigaddset(&raw mut both, libc::SIGINT);
+        libc::sigaddset(&raw mut both, libc::SIGTERM);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const both, std::ptr::null_mut());
+    }
+    let result = act();
+    // SAFETY: as above.
+    unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &raw const both, std::ptr::null_mut()) };
+    result
+}

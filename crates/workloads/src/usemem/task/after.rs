@@ -4,6 +4,11 @@ use super::{Access, RunError, Task, result_line, say, say_timed};
 use crate::usemem::ksm;
 use crate::usemem::sys::{self, Ending, Fork, Region};
 use std::io;
+use std::time::Duration;
+
+/// Pages that are pushed out are looked at so often, until none has gone for so long.
+const OUT_POLL: Duration = Duration::from_millis(10);
+const OUT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// What to do about a node that is not there.
 const NODES: &str = "see /sys/devices/system/node/online for the nodes that there are";
@@ -13,6 +18,7 @@ const NODES: &str = "see /sys/devices/system/node/online for the nodes that ther
 enum Content {
     Index,
     Value(u64),
+    Unknown,
 }
 
 impl Task<'_> {
@@ -20,7 +26,7 @@ impl Task<'_> {
     pub(super) fn after_passes(&mut self, index: u64) -> Result<(), RunError> {
         let options = self.job.options;
         if options.madv_pageout {
-            self.of_each_region("push pages out", |region| region.advise(libc::MADV_PAGEOUT))?;
+            self.page_out()?;
         }
         if options.punch_holes {
             self.of_each_region("give pages back", Region::punch_holes)?;
@@ -29,19 +35,21 @@ impl Task<'_> {
             self.punch_file()?;
         }
         if let Some(node) = options.mbind {
+            let before = self.pages_on(node)?;
             let began = sys::now();
             for region in self.regions() {
                 let bound = region.bind(node);
                 bound.map_err(RunError::call("bind memory to a node", NODES))?;
             }
-            say_timed(options.size, "bound", sys::now().saturating_sub(began))?;
+            let took = sys::now().saturating_sub(began);
+            self.say_moved(before, node, "bound", took)?;
         }
         if let Some((from, to)) = options.migrate {
+            let before = self.pages_on(to)?;
             let began = sys::now();
-            let stayed = sys::migrate(from, to).map_err(RunError::call("migrate pages", NODES))?;
-            let stayed = stayed.saturating_mul(sys::page_bytes() as u64);
-            let moved = options.size.saturating_sub(stayed);
-            say_timed(moved, "migrated", sys::now().saturating_sub(began))?;
+            sys::migrate(from, to).map_err(RunError::call("migrate pages", NODES))?;
+            let took = sys::now().saturating_sub(began);
+            self.say_moved(before, to, "migrated", took)?;
         }
         if options.ksm {
             let (bytes, took) = ksm::merge(self.regions(), || self.expired())?;
@@ -49,6 +57,52 @@ impl Task<'_> {
         }
         match options.after_signal.is_any() {
             true => self.signals(index),
+            false => Ok(()),
+        }
+    }
+
+    fn pages_on(&self, node: u64) -> Result<u64, RunError> {
+        let counts = self.regions().map(|region| region.pages_on(node));
+        let all: io::Result<u64> = counts.sum();
+        all.map_err(RunError::call("ask where pages are", NODES))
+    }
+
+    /// The line of a call that has moved pages to a node.
+    fn say_moved(
+        &self,
+        before: u64,
+        node: u64,
+        what: &str,
+        took: Duration,
+    ) -> Result<(), RunError> {
+        let moved = self.pages_on(node)?.saturating_sub(before);
+        say_timed(moved.saturating_mul(sys::page_bytes() as u64), what, took)
+    }
+
+    /// Pushes pages out until none is left or no more go: the first call only begins to write
+    /// them, and until they are written they can still be had without reading.
+    fn page_out(&self) -> Result<(), RunError> {
+        let what = "push pages out";
+        let left = || -> Result<usize, RunError> {
+            let counts = self.regions().map(Region::resident_pages);
+            let all: io::Result<usize> = counts.sum();
+            all.map_err(RunError::call(
+                "ask for pages in memory",
+                "leave --madv-pageout out",
+            ))
+        };
+        let (mut fewest, mut changed) = (left()?, sys::now());
+        while fewest > 0 && sys::now().saturating_sub(changed) < OUT_PATIENCE {
+            self.of_each_region(what, |region| region.advise(libc::MADV_PAGEOUT))?;
+            std::thread::sleep(OUT_POLL);
+            let now = left()?;
+            if now < fewest {
+                (fewest, changed) = (now, sys::now());
+            }
+        }
+        // Of tasks that share a limit one may keep what others lose; without swap nobody loses any.
+        match fewest > 0 && !sys::has_swap() {
+            true => Err(RunError::NoSwap),
             false => Ok(()),
         }
     }
@@ -84,7 +138,11 @@ impl Task<'_> {
         if after.read_random {
             self.order = self.job.order(index, true);
         }
-        let mut content = Content::Index;
+        // Of passes that were cut off nobody knows what they have written.
+        let mut content = match self.timed_out {
+            true => Content::Unknown,
+            false => Content::Index,
+        };
         let mut seen = 0;
         loop {
             if !after.at_once {
@@ -136,7 +194,7 @@ impl Task<'_> {
             self.of_each_region("give pages back", Region::punch_holes)?;
         }
         let read = match (after.verify, content) {
-            (false, _) => Access::Read,
+            (false, _) | (true, Content::Unknown) => Access::Read,
             (true, Content::Index) => Access::CheckIndex,
             (true, Content::Value(value)) => Access::CheckValue(value),
         };

@@ -57,22 +57,23 @@ impl Task<'_> {
                 Order::Random(random) => random.below(super::clamp(pieces)) as u64,
             };
             let begin = at * piece;
-            // Writes past the page cache are of whole pages.
-            let length = piece.min((self.options().size - begin).next_multiple_of(4096));
+            let left = self.options().size - begin;
+            let length = match self.options().direct_write {
+                // Writes past the page cache are of whole pages.
+                true => piece.min(left.next_multiple_of(4096)),
+                false => piece.min(left),
+            };
             let offset = self.options().offset + begin;
             let done = match self.options().direct_write {
-                true => sys::write_from(buffer, super::clamp(length), file, offset)
-                    .map(|()| length)
-                    .map_err(RunError::call(
-                        "write the file",
-                        "see that the disk has room",
-                    )),
+                true => sys::write_from(buffer, super::clamp(length), file, offset).map_err(
+                    RunError::call("write the file", "see that the disk has room"),
+                ),
                 false => file
-                    .read_at(&mut bytes, offset)
-                    .map(|read| read as u64)
+                    .read_exact_at(bytes.split_at_mut(super::clamp(length)).0, offset)
                     .map_err(RunError::call("read the file", "see -f and --each-file")),
             };
-            self.bytes += done?;
+            done?;
+            self.bytes += length;
             if turn.is_multiple_of(BETWEEN_LOOKS) && self.expired() {
                 return Ok(false);
             }
