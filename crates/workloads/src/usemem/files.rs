@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::run::RunError;
-use super::sys;
+use crate::sys;
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;

@@ -9,7 +9,7 @@
 )]
 
 use super::random::Lrand48;
-use super::sys::Region;
+use crate::sys::Region;
 
 /// The deadline is looked at when the word index is a multiple of this.
 const WORDS_BETWEEN_CHECKS: usize = 1 << 16;
@@ -227,8 +227,8 @@ impl Touch for CheckValue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sys::{Mapping, Source};
     use super::*;
+    use crate::sys::{Mapping, Source};
     use std::cell::Cell;
 
     const PLAIN: Mapping<'static> = Mapping {
