@@ -6,4 +6,6 @@
 //! what it prints is read by whoever started it, as the output of any other program is. It
 //! stands apart so that the code under the clock drags no other dependency in.
 
+mod arguments;
+mod sys;
 pub mod usemem;

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::run::RunError;
-use super::sys::{self, Mapping, Region, Source};
+use crate::sys::{self, Mapping, Region, Source};
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;

@@ -5,11 +5,11 @@
 //! the look and the use, and a cgroup may hold fewer.
 
 use super::run::RunError;
-use super::{sys, task};
+use super::task;
+use crate::sys;
 use std::path::{Path, PathBuf};
 
-/// The size of the pages used.
-pub(super) const PAGE_BYTES: u64 = 2 << 20;
+pub(super) use crate::sys::HUGE_PAGE_BYTES as PAGE_BYTES;
 
 /// Pages that `bytes` take, the last one counted in full.
 pub(super) fn pages(bytes: u64) -> u64 {

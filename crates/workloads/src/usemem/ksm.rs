@@ -1,7 +1,7 @@
 //! Merging of equal pages by the kernel (Documentation/admin-guide/mm/ksm.rst).
 
 use super::run::RunError;
-use super::sys::{self, Region};
+use crate::sys::{self, Region};
 use std::path::Path;
 use std::time::Duration;
 

@@ -21,15 +21,18 @@ mod options;
 mod random;
 mod run;
 mod sweep;
-mod sys;
 mod task;
 
-pub use options::{AfterSignal, Invocation, Options, UsageError, help, parse};
+pub use crate::arguments::UsageError;
+pub use options::{AfterSignal, Invocation, Options, help, parse};
 pub use run::RunError;
 
+use crate::sys;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+/// What errors begin with.
+const NAME: &str = "usemem";
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
@@ -48,14 +51,14 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
             };
         }
         Err(error) => {
-            sys::complain(&error);
+            sys::complain(NAME, &error);
             return ExitCode::from(USAGE);
         }
     };
     match run::run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            sys::complain(&error);
+            sys::complain(NAME, &error);
             ExitCode::from(FAILED)
         }
     }

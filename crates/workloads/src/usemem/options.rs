@@ -1,15 +1,10 @@
-//! The command line of `usemem`: a table of options, and a parser that reads it as GNU `getopt`
-//! does.
-//!
-//! It is parsed by hand since its surface is that of an existing tool: short options in
-//! clusters, values attached or separate, operands anywhere. Abbreviated long options are not
-//! understood. A number is read strictly: `2x` is refused, not taken for 2.
+//! The command line of `usemem`: what does not go together, and the help text.
 
 mod table;
 
+use crate::arguments::{self, Given, UsageError, number};
 use std::ffi::OsString;
-use std::fmt::Write;
-use table::{Effect, MOST_NODES, Spec, TABLE};
+use table::TABLE;
 
 pub use table::{AfterSignal, Options};
 
@@ -45,90 +40,6 @@ pub enum Invocation {
     Run(Box<Options>),
 }
 
-/// Why the arguments were refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UsageError {
-    /// There is no such option.
-    #[error("unknown option `{option}`\nhint: {hint}")]
-    UnknownOption {
-        /// As it was given.
-        option: String,
-        /// The nearest known one, or where to look.
-        hint: String,
-    },
-    /// An option that needs a value stands last.
-    #[error("option `{option}` needs a value\nhint: {option} {metavar}")]
-    MissingValue {
-        /// As it was given.
-        option: String,
-        /// What kind of value.
-        metavar: &'static str,
-    },
-    /// A value was given to an option that takes none.
-    #[error("option `{option}` takes no value\nhint: write `{option}` alone")]
-    UnexpectedValue {
-        /// As it was given.
-        option: String,
-    },
-    /// A value or the size is no number that can be used.
-    #[error("{what}: `{value}` {reason}\nhint: {hint}")]
-    BadNumber {
-        /// The option, or `size`.
-        what: String,
-        /// As it was given.
-        value: String,
-        /// What is wrong with it.
-        reason: String,
-        /// What would be right.
-        hint: &'static str,
-    },
-    /// There is not exactly one operand.
-    #[error(
-        "{count} sizes are given, one is needed\nhint: the size comes last, as in `usemem -O 1g`"
-    )]
-    Operands {
-        /// How many there are.
-        count: usize,
-    },
-    /// Huge pages were asked for in a mapping of a file.
-    #[error("`-U` needs anonymous memory\nhint: add `-O`")]
-    HugetlbNeedsAnonymous,
-    /// Options that do not go together, or one that needs another.
-    #[error("{what}\nhint: {hint}")]
-    Together {
-        /// Which.
-        what: &'static str,
-        /// What to do.
-        hint: &'static str,
-    },
-    /// An argument is not valid text.
-    #[error("argument `{argument}` is not UTF-8\nhint: `--help` lists the options")]
-    NotText {
-        /// With replacement characters.
-        argument: String,
-    },
-}
-
-impl UsageError {
-    /// The same with another hint, where it is about a number.
-    fn with_hint(self, better: &'static str) -> Self {
-        match self {
-            Self::BadNumber {
-                what,
-                value,
-                reason,
-                ..
-            } => Self::BadNumber {
-                what,
-                value,
-                reason,
-                hint: better,
-            },
-            other => other,
-        }
-    }
-}
-
 /// The help text.
 #[must_use]
 pub fn help() -> String {
@@ -139,12 +50,7 @@ pub fn help() -> String {
          obtaining the memory and making the tasks. SIZE takes a suffix k, m, g or t.\n\n\
          Options:\n",
     );
-    for spec in TABLE {
-        let short = spec.short.map_or("    ".to_owned(), |c| format!("-{c}, "));
-        let long = format!("--{} {}", spec.long, spec.metavar);
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {short}{long:<24} {}", spec.help);
-    }
+    text.push_str(&arguments::listed(TABLE, 24));
     text.push_str(
         "\nExamples:\n  \
          usemem -n 2 -O 1g                          two processes fault and write 1 GiB each\n  \
@@ -162,42 +68,11 @@ pub fn help() -> String {
 /// # Errors
 /// [`UsageError`], at the first argument that is wrong; `--help` wins over what follows it.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, UsageError> {
-    let mut args = args.into_iter().map(|argument| {
-        argument.into_string().map_err(|raw| UsageError::NotText {
-            argument: raw.to_string_lossy().into_owned(),
-        })
-    });
     let mut options = Options::default();
-    let mut operands = Vec::new();
-    while let Some(argument) = args.next().transpose()? {
-        if argument == "--" {
-            for rest in args.by_ref() {
-                operands.push(rest?);
-            }
-        } else if let Some(long) = argument.strip_prefix("--") {
-            let (name, attached) = match long.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (long, None),
-            };
-            let option = format!("--{name}");
-            let spec = TABLE
-                .iter()
-                .find(|spec| spec.long == name || !name.is_empty() && spec.alias == name)
-                .ok_or_else(|| unknown_long(name))?;
-            if attached.is_some() && !spec.takes_value() {
-                return Err(UsageError::UnexpectedValue { option });
-            }
-            if apply(spec, option, attached, &mut args, &mut options)? {
-                return Ok(Invocation::Help);
-            }
-        } else if argument.len() > 1 && argument.starts_with('-') {
-            if cluster(&argument, &mut args, &mut options)? {
-                return Ok(Invocation::Help);
-            }
-        } else {
-            operands.push(argument);
-        }
-    }
+    let operands = match arguments::read(TABLE, args, &mut options)? {
+        Given::Help => return Ok(Invocation::Help),
+        Given::Operands(operands) => operands,
+    };
     match operands.as_slice() {
         [_] if options.size > 0 => {
             return Err(UsageError::Together {
@@ -207,7 +82,12 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Usa
         }
         [size] => options.size = number("size", size, true, 0, u64::MAX)?,
         [] if options.size > 0 || options.pool_cycles > 0 => {}
-        other => return Err(UsageError::Operands { count: other.len() }),
+        other => {
+            return Err(UsageError::Operands {
+                message: format!("{} sizes are given, one is needed", other.len()),
+                hint: "the size comes last, as in `usemem -O 1g`",
+            });
+        }
     }
     check(&options)?;
     Ok(Invocation::Run(Box::new(options)))
@@ -216,7 +96,10 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Usa
 /// Refuses what does not go together.
 fn check(o: &Options) -> Result<(), UsageError> {
     if o.hugetlb && !o.anonymous {
-        return Err(UsageError::HugetlbNeedsAnonymous);
+        return Err(UsageError::Together {
+            what: "`-U` needs anonymous memory",
+            hint: "add `-O`",
+        });
     }
     let wrong = conflicts(o).into_iter().find(|(wrong, ..)| *wrong);
     match wrong {
@@ -260,7 +143,7 @@ fn sources(o: &Options) -> Vec<Rule> {
             "leave --read-file or --direct-write out",
         ),
         (
-            !o.offset.is_multiple_of(super::sys::page_bytes() as u64),
+            !o.offset.is_multiple_of(crate::sys::page_bytes() as u64),
             "the offset is not that of a page",
             "give a multiple of 4k, or of the pages that this machine has",
         ),
@@ -406,186 +289,6 @@ fn follow_up(o: &Options) -> Vec<Rule> {
             "add -W",
         ),
     ]
-}
-
-/// Reads short options written together, such as `-FPn4`; true when one asks for help.
-fn cluster(
-    argument: &str,
-    args: &mut impl Iterator<Item = Result<String, UsageError>>,
-    options: &mut Options,
-) -> Result<bool, UsageError> {
-    let mut letters = argument.chars();
-    letters.next();
-    while let Some(letter) = letters.next() {
-        let spec = TABLE
-            .iter()
-            .find(|spec| spec.short == Some(letter))
-            .ok_or_else(|| unknown_short(letter))?;
-        let rest = letters.as_str();
-        let attached = (spec.takes_value() && !rest.is_empty()).then(|| rest.to_owned());
-        if apply(spec, format!("-{letter}"), attached, args, options)? {
-            return Ok(true);
-        }
-        if spec.takes_value() {
-            break;
-        }
-    }
-    Ok(false)
-}
-
-/// Lets one option take effect; true when it asks for help.
-fn apply(
-    spec: &Spec,
-    option: String,
-    attached: Option<String>,
-    args: &mut impl Iterator<Item = Result<String, UsageError>>,
-    options: &mut Options,
-) -> Result<bool, UsageError> {
-    if !spec.takes_value() {
-        if let Effect::Flag(set) = spec.effect {
-            set(options);
-        }
-        return Ok(matches!(spec.effect, Effect::Help));
-    }
-    let text = match attached {
-        Some(text) => text,
-        None => args
-            .next()
-            .transpose()?
-            .ok_or_else(|| UsageError::MissingValue {
-                option: option.clone(),
-                metavar: spec.metavar,
-            })?,
-    };
-    match spec.effect {
-        Effect::Number(min, max, set) => set(options, number(&option, &text, false, min, max)?),
-        Effect::Size(set) => set(options, number(&option, &text, true, 0, u64::MAX)?),
-        Effect::Time(set) => {
-            let hint = "a time such as 500ns, 20us or 1ms";
-            set(
-                options,
-                time(&option, &text).map_err(|e| e.with_hint(hint))?,
-            );
-        }
-        Effect::Pair(set) => {
-            let (first, second) = text.split_once(':').unwrap_or((&text, ""));
-            let of = |part: &str| {
-                let read = number(&option, part, false, 0, MOST_NODES);
-                read.map_err(|e| e.with_hint("two nodes such as 0:1"))
-            };
-            set(options, of(first)?, of(second)?);
-        }
-        Effect::Text(set) => set(options, text),
-        Effect::Flag(_) | Effect::Help => {}
-    }
-    Ok(false)
-}
-
-/// Nanoseconds: a number with ns, us or ms behind it, or nothing.
-fn time(what: &str, text: &str) -> Result<u64, UsageError> {
-    let (digits, scale) = [("ns", 1), ("us", 1000), ("ms", 1_000_000)]
-        .into_iter()
-        .find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)))
-        .unwrap_or((text, 1));
-    Ok(number(what, digits, false, 0, u64::MAX / scale)? * scale)
-}
-
-/// A decimal or `0x` number between `min` and `max`, with a suffix k, m, g or t (powers of 1024)
-/// if `sized`.
-fn number(what: &str, text: &str, sized: bool, min: u64, max: u64) -> Result<u64, UsageError> {
-    let bad = |reason: String| UsageError::BadNumber {
-        what: what.to_owned(),
-        value: text.to_owned(),
-        reason,
-        hint: match sized {
-            true => "a number of bytes such as 4096, 0x1000, 64k, 16m, 1g or 2t",
-            false => "a whole number such as 4",
-        },
-    };
-    let suffix = match text.chars().next_back() {
-        Some(last) if sized => "kmgt".find(last.to_ascii_lowercase()),
-        _ => None,
-    };
-    let (digits, shift) = match (suffix, text.split_at_checked(text.len().saturating_sub(1))) {
-        (Some(place), Some((digits, _))) => (digits, 10 * (place + 1)),
-        _ => (text, 0),
-    };
-    let hexadecimal = digits
-        .strip_prefix("0x")
-        .or_else(|| digits.strip_prefix("0X"));
-    let (digits, radix) = match hexadecimal {
-        Some(digits) => (digits, 16),
-        None => (digits, 10),
-    };
-    if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
-        return Err(bad("is not a number".to_owned()));
-    }
-    if radix == 10 && digits.len() > 1 && digits.starts_with('0') {
-        // C programs take it for octal; people do not.
-        return Err(bad("begins with 0, which is ambiguous".to_owned()));
-    }
-    let number = u64::from_str_radix(digits, radix)
-        .ok()
-        .and_then(|number| number.checked_mul(1 << shift))
-        .ok_or_else(|| bad("is too large for 64 bits".to_owned()))?;
-    match number {
-        small if small < min => Err(bad(format!("is less than {min}"))),
-        large if large > max => Err(bad(format!("is more than {max}"))),
-        fits => Ok(fits),
-    }
-}
-
-fn unknown_long(name: &str) -> UsageError {
-    let nearest = TABLE
-        .iter()
-        .map(|spec| (distance(name, spec.long), spec.long))
-        .min()
-        .filter(|(distance, long)| *distance <= long.len() / 3);
-    UsageError::UnknownOption {
-        option: format!("--{name}"),
-        hint: match nearest {
-            Some((_, long)) => format!("did you mean `--{long}`?"),
-            None => "`--help` lists the options".to_owned(),
-        },
-    }
-}
-
-fn unknown_short(letter: char) -> UsageError {
-    let twin = TABLE
-        .iter()
-        .find(|spec| spec.short.is_some_and(|c| c.eq_ignore_ascii_case(&letter)));
-    UsageError::UnknownOption {
-        option: format!("-{letter}"),
-        hint: match twin {
-            Some(Spec {
-                short: Some(c),
-                long,
-                ..
-            }) => format!("did you mean `-{c}` (--{long})?"),
-            _ => "`--help` lists the options".to_owned(),
-        },
-    }
-}
-
-/// The edit distance of two words (Levenshtein 1966), one row of the table at a time.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut left = i + 1;
-        let mut diagonal = i;
-        for (y, cell) in b.chars().zip(row.iter_mut().skip(1)) {
-            let above = *cell;
-            left = (diagonal + usize::from(x != y))
-                .min(above + 1)
-                .min(left + 1);
-            diagonal = above;
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -759,9 +462,13 @@ mod tests {
                 option: "--prealloc".to_owned()
             }
         );
-        assert_eq!(refused("-O"), UsageError::Operands { count: 0 });
-        assert_eq!(refused("1m 2m"), UsageError::Operands { count: 2 });
-        assert_eq!(refused("-U 1m"), UsageError::HugetlbNeedsAnonymous);
+        let count = |line| refused(line).to_string();
+        assert!(count("-O").starts_with("0 sizes are given"));
+        assert!(count("1m 2m").starts_with("2 sizes are given"));
+        assert_eq!(
+            count("-U 1m"),
+            "`-U` needs anonymous memory\nhint: add `-O`"
+        );
         assert!(matches!(refused("-"), UsageError::BadNumber { .. }));
     }
 
@@ -853,19 +560,6 @@ mod tests {
         use std::os::unix::ffi::OsStringExt;
         let raw = OsString::from_vec(vec![b'-', 0xff]);
         assert!(matches!(parse([raw]), Err(UsageError::NotText { .. })));
-    }
-
-    #[test]
-    fn the_edit_distance_is_the_known_one() {
-        for (a, b, edits) in [
-            ("", "", 0),
-            ("", "abc", 3),
-            ("kitten", "sitting", 3),
-            ("repeat", "repeat", 0),
-        ] {
-            assert_eq!(distance(a, b), edits);
-            assert_eq!(distance(b, a), edits);
-        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The parent: it maps what is shared, makes the tasks, starts them together, and waits.
 
 use super::options::Options;
-use super::sys::{self, Ending, Fork, Mapping, Meeting, Region, Source};
 use super::task::{self, Job};
 use super::{files, hugetlb};
+use crate::sys::{self, Ending, Fork, Mapping, Meeting, Region, Source};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -422,7 +422,10 @@ fn child(job: &Job<'_>, seat: &Seat, process: u64) -> ! {
     match of_process(job, seat, process) {
         Ok(()) => sys::exit_now(0),
         Err(error) => {
-            sys::complain(&format_args!("process {}: {error}", process + 1));
+            sys::complain(
+                super::NAME,
+                &format_args!("process {}: {error}", process + 1),
+            );
             sys::exit_now(1)
         }
     }
@@ -464,7 +467,7 @@ fn run_threads(job: &Job<'_>, seat: &Seat, first: u64, threads: u64) -> Result<(
                     .and_then(|()| job.work(index))
                     .inspect_err(|error| {
                         // The others may wait for this one; it is over for all of them.
-                        sys::complain(&format_args!("thread {}: {error}", index + 1));
+                        sys::complain(super::NAME, &format_args!("thread {}: {error}", index + 1));
                         sys::exit_now(1)
                     })
             });
@@ -472,11 +475,14 @@ fn run_threads(job: &Job<'_>, seat: &Seat, first: u64, threads: u64) -> Result<(
                 Ok(task) => tasks.push(task),
                 Err(source) => {
                     // Leaving the scope would join threads that wait for this one.
-                    sys::complain(&RunError::Call {
-                        what: "make a thread",
-                        source,
-                        hint: "lower -t, or raise kernel.threads-max and vm.max_map_count",
-                    });
+                    sys::complain(
+                        super::NAME,
+                        &RunError::Call {
+                            what: "make a thread",
+                            source,
+                            hint: "lower -t, or raise kernel.threads-max and vm.max_map_count",
+                        },
+                    );
                     sys::exit_now(1)
                 }
             }

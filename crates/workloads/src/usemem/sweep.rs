@@ -10,7 +10,7 @@
 )]
 
 use super::random::Lrand48;
-use super::sys::Region;
+use crate::sys::Region;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -228,8 +228,8 @@ impl Touch for CheckValue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sys::{Mapping, Source};
     use super::*;
+    use crate::sys::{Mapping, Source};
     use std::cell::Cell;
 
     const PLAIN: Mapping<'static> = Mapping {

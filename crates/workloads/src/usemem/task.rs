@@ -7,7 +7,7 @@ use super::options::Options;
 use super::random::Lrand48;
 use super::run::RunError;
 use super::sweep::{Access, Order, Pass, Plan, sweep};
-use super::sys::{self, Mapping, Meeting, Region};
+use crate::sys::{self, Mapping, Meeting, Region};
 use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,5 +1,7 @@
 //! The options: what each is called, what it takes, what it sets.
 
+use crate::arguments::{Effect, Spec, also, flag, value};
+
 /// What a run of `usemem` is asked to do. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -223,86 +225,12 @@ impl Default for Options {
     }
 }
 
-/// What an option does with its value.
-pub(super) enum Effect {
-    Help,
-    Flag(fn(&mut Options)),
-    /// A plain number within these bounds.
-    Number(u64, u64, fn(&mut Options, u64)),
-    /// A number of bytes, with a suffix.
-    Size(fn(&mut Options, u64)),
-    /// A time with a suffix ns, us or ms; nanoseconds without one.
-    Time(fn(&mut Options, u64)),
-    /// Two numbers with a colon between them.
-    Pair(fn(&mut Options, u64, u64)),
-    Text(fn(&mut Options, String)),
-}
-
-/// One line of the table of options.
-pub(super) struct Spec {
-    pub short: Option<char>,
-    pub long: &'static str,
-    /// Another spelling of `long` that the suite's tool has.
-    pub alias: &'static str,
-    pub metavar: &'static str,
-    pub effect: Effect,
-    pub help: &'static str,
-}
-
-impl Spec {
-    pub fn takes_value(&self) -> bool {
-        !matches!(self.effect, Effect::Flag(_) | Effect::Help)
-    }
-}
-
 /// The kernel's upper limit of process ids (PID_MAX_LIMIT on 64-bit machines).
 const MOST_TASKS: u64 = 1 << 22;
 /// Nodes that the kernel can be built for (MAX_NUMNODES).
-pub(super) const MOST_NODES: u64 = 1023;
+const MOST_NODES: u64 = 1023;
 
-const fn flag(
-    short: Option<char>,
-    long: &'static str,
-    set: fn(&mut Options),
-    help: &'static str,
-) -> Spec {
-    value(short, long, "", Effect::Flag(set), help)
-}
-
-const fn value(
-    short: Option<char>,
-    long: &'static str,
-    metavar: &'static str,
-    effect: Effect,
-    help: &'static str,
-) -> Spec {
-    Spec {
-        short,
-        long,
-        alias: "",
-        metavar,
-        effect,
-        help,
-    }
-}
-
-/// The same under a second long name.
-const fn also(alias: &'static str, spec: Spec) -> Spec {
-    Spec {
-        short: spec.short,
-        long: spec.long,
-        alias,
-        metavar: spec.metavar,
-        // A constant function cannot move a field out of its argument.
-        effect: match spec.effect {
-            Effect::Flag(set) => Effect::Flag(set),
-            _ => Effect::Help,
-        },
-        help: spec.help,
-    }
-}
-
-pub(super) const TABLE: &[Spec] = &[
+pub(super) const TABLE: &[Spec<Options>] = &[
     value(
         Some('n'),
         "nproc",
@@ -490,13 +418,11 @@ pub(super) const TABLE: &[Spec] = &[
         "lock pages in memory",
     ),
     also(
+        Some('L'),
+        "lock",
         "Lock",
-        flag(
-            Some('L'),
-            "lock",
-            |o| o.shm_lock = true,
-            "System V memory, locked and unlocked at each pass",
-        ),
+        |o| o.shm_lock = true,
+        "System V memory, locked and unlocked at each pass",
     ),
     flag(
         Some('S'),
@@ -511,13 +437,11 @@ pub(super) const TABLE: &[Spec] = &[
         "the same without waiting",
     ),
     also(
+        Some('D'),
+        "advise",
         "advice",
-        flag(
-            Some('D'),
-            "advise",
-            |o| o.advise = true,
-            "say at each pass that the file will be needed",
-        ),
+        |o| o.advise = true,
+        "say at each pass that the file will be needed",
     ),
     flag(
         Some('E'),
@@ -532,13 +456,11 @@ pub(super) const TABLE: &[Spec] = &[
         "ask at each pass which pages are in memory",
     ),
     also(
+        Some('H'),
+        "mincore-hgpg",
         "mncr_hgpgs",
-        flag(
-            Some('H'),
-            "mincore-hgpg",
-            |o| o.mincore_huge = true,
-            "the same of transparent huge pages",
-        ),
+        |o| o.mincore_huge = true,
+        "the same of transparent huge pages",
     ),
     flag(
         None,

@@ -1,8 +1,8 @@
 //! What follows the passes: system calls that are timed by themselves, and what SIGUSR1 starts.
 
 use super::{Access, RunError, Task, result_line, say, say_timed};
+use crate::sys::{self, Ending, Fork, Region};
 use crate::usemem::ksm;
-use crate::usemem::sys::{self, Ending, Fork, Region};
 use std::io;
 use std::time::Duration;
 
@@ -168,7 +168,7 @@ impl Task<'_> {
             Fork::Child => sys::exit_now(match self.act(content) {
                 Ok(()) => 0,
                 Err(error) => {
-                    sys::complain(&error);
+                    sys::complain(crate::usemem::NAME, &error);
                     1
                 }
             }),

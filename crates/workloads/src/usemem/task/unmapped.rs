@@ -1,7 +1,7 @@
 //! Passes over a file that is not mapped: with read(2), or with writes past the page cache.
 
 use super::{Order, RunError, Task, say};
-use crate::usemem::sys::{self, Mapping, Region, Source};
+use crate::sys::{self, Mapping, Region, Source};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 

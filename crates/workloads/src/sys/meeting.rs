@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// A barrier for tasks of several processes, which a task may leave for good: the barriers of the
 /// C library would then never open again.
 #[derive(Debug)]
-pub(in crate::usemem) struct Meeting {
+pub(crate) struct Meeting {
     state: NonNull<State>,
 }
 
@@ -33,7 +33,7 @@ impl Meeting {
     ///
     /// # Errors
     /// What `mmap` says.
-    pub(in crate::usemem) fn of(tasks: u32) -> io::Result<Self> {
+    pub(crate) fn of(tasks: u32) -> io::Result<Self> {
         let bytes = size_of::<State>();
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
@@ -56,7 +56,7 @@ impl Meeting {
     }
 
     /// Waits until all others that take part have arrived as well.
-    pub(in crate::usemem) fn meet(&self) {
+    pub(crate) fn meet(&self) {
         let generation = self.state().generation.load(Ordering::SeqCst);
         if !self.change(|tasks, arrived| (tasks, arrived + 1)) {
             while self.state().generation.load(Ordering::SeqCst) == generation {
@@ -66,7 +66,7 @@ impl Meeting {
     }
 
     /// Takes part no more; the others do not wait for this task.
-    pub(in crate::usemem) fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.change(|tasks, arrived| (tasks - 1, arrived));
     }
 

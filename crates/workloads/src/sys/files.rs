@@ -13,9 +13,9 @@ fn off(bytes: u64) -> io::Result<libc::off_t> {
 ///
 /// # Errors
 /// What `memfd_create` says.
-pub(in crate::usemem) fn memory_file() -> io::Result<File> {
+pub(crate) fn memory_file() -> io::Result<File> {
     // SAFETY: the name is a C string.
-    let fd = unsafe { libc::memfd_create(c"usemem".as_ptr(), libc::MFD_CLOEXEC) };
+    let fd = unsafe { libc::memfd_create(c"kdyno".as_ptr(), libc::MFD_CLOEXEC) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -27,7 +27,7 @@ pub(in crate::usemem) fn memory_file() -> io::Result<File> {
 ///
 /// # Errors
 /// What `fallocate` says.
-pub(in crate::usemem) fn punch(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
+pub(crate) fn punch(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     // SAFETY: the descriptor is open as long as `file` lives.
     check(unsafe { libc::fallocate(file.as_raw_fd(), mode, off(offset)?, off(bytes)?) })
@@ -37,7 +37,7 @@ pub(in crate::usemem) fn punch(file: &File, offset: u64, bytes: u64) -> io::Resu
 ///
 /// # Errors
 /// What `pwrite` says; `WriteZero` when the kernel took only a part.
-pub(in crate::usemem) fn write_from(
+pub(crate) fn write_from(
     region: &Region,
     bytes: usize,
     file: &File,
@@ -58,7 +58,7 @@ pub(in crate::usemem) fn write_from(
 ///
 /// # Errors
 /// What `posix_fadvise` says.
-pub(in crate::usemem) fn will_be_needed(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
+pub(crate) fn will_be_needed(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
     let advice = libc::POSIX_FADV_WILLNEED;
     // SAFETY: the descriptor is open as long as `file` lives.
     match unsafe { libc::posix_fadvise(file.as_raw_fd(), off(offset)?, off(bytes)?, advice) } {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 static SIGNALS: AtomicU32 = AtomicU32::new(0);
 
 /// Sleeps while the number is `seen`; may return early.
-pub(super) fn wait_while(number: &AtomicU32, seen: u32) {
+pub(crate) fn wait_while(number: &AtomicU32, seen: u32) {
     let none = std::ptr::null::<libc::timespec>();
     // SAFETY: the word is aligned and outlives the call, which only reads it.
     unsafe {
@@ -23,7 +23,7 @@ pub(super) fn wait_while(number: &AtomicU32, seen: u32) {
 }
 
 /// Wakes all that sleep in [`wait_while`], also in other processes.
-pub(super) fn wake_all(number: &AtomicU32) {
+pub(crate) fn wake_all(number: &AtomicU32) {
     // SAFETY: the word is aligned and outlives the call, which does not access it.
     unsafe { libc::syscall(libc::SYS_futex, number.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
@@ -37,7 +37,7 @@ extern "C" fn count(_signal: libc::c_int) {
 ///
 /// # Errors
 /// What `sigaction` says.
-pub(in crate::usemem) fn count_usr1() -> io::Result<()> {
+pub(crate) fn count_usr1() -> io::Result<()> {
     // SAFETY: all-zero is a valid value of this plain C structure.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = count as *const () as usize;
@@ -48,7 +48,7 @@ pub(in crate::usemem) fn count_usr1() -> io::Result<()> {
 
 /// Waits until SIGUSR1 came to this process more often than `seen`; gives how often it did. Each
 /// thread that waits sees each signal.
-pub(in crate::usemem) fn wait_for_usr1(seen: u32) -> u32 {
+pub(crate) fn wait_for_usr1(seen: u32) -> u32 {
     loop {
         match SIGNALS.load(Ordering::SeqCst) {
             same if same == seen => wait_while(&SIGNALS, seen),
@@ -58,7 +58,7 @@ pub(in crate::usemem) fn wait_for_usr1(seen: u32) -> u32 {
 }
 
 /// Does something during which SIGINT and SIGTERM wait.
-pub(in crate::usemem) fn uninterrupted<T>(act: impl FnOnce() -> T) -> T {
+pub(crate) fn uninterrupted<T>(act: impl FnOnce() -> T) -> T {
     // SAFETY: all-zero is an empty set.
     let mut both: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: the set is valid, and so are the signals' numbers; these calls then cannot fail.

@@ -5,10 +5,10 @@ use std::io;
 
 /// Nodes that a mask has room for (MAX_NUMNODES is at most this), and one more, since the kernel
 /// takes one bit less than it is told.
-pub(super) const MASK_BITS: u64 = 1025;
+pub(crate) const MASK_BITS: u64 = 1025;
 
 /// A mask of nodes as the kernel takes it.
-pub(super) fn mask(node: u64) -> [u64; 17] {
+pub(crate) fn mask(node: u64) -> [u64; 17] {
     let mut words = [0; 17];
     let place = usize::try_from(node / 64).unwrap_or(usize::MAX);
     if let Some(word) = words.get_mut(place) {
@@ -21,7 +21,7 @@ pub(super) fn mask(node: u64) -> [u64; 17] {
 ///
 /// # Errors
 /// What `sched_getaffinity` says.
-pub(in crate::usemem) fn allowed_cpus() -> io::Result<Vec<usize>> {
+pub(crate) fn allowed_cpus() -> io::Result<Vec<usize>> {
     // SAFETY: all-zero is an empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: the set has the size that is told.
@@ -37,7 +37,7 @@ pub(in crate::usemem) fn allowed_cpus() -> io::Result<Vec<usize>> {
 ///
 /// # Errors
 /// What `sched_setaffinity` says.
-pub(in crate::usemem) fn run_on(cpus: &[usize]) -> io::Result<()> {
+pub(crate) fn run_on(cpus: &[usize]) -> io::Result<()> {
     // SAFETY: all-zero is an empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     let most = 8 * size_of_val(&set);
@@ -53,7 +53,7 @@ pub(in crate::usemem) fn run_on(cpus: &[usize]) -> io::Result<()> {
 ///
 /// # Errors
 /// What `set_mempolicy` says.
-pub(in crate::usemem) fn take_memory_from(node: u64) -> io::Result<()> {
+pub(crate) fn take_memory_from(node: u64) -> io::Result<()> {
     let nodes = mask(node);
     let call = libc::SYS_set_mempolicy;
     // SAFETY: the mask outlives the call and has as many bits as are told.
@@ -64,7 +64,7 @@ pub(in crate::usemem) fn take_memory_from(node: u64) -> io::Result<()> {
 ///
 /// # Errors
 /// What `migrate_pages` says.
-pub(in crate::usemem) fn migrate(from: u64, to: u64) -> io::Result<u64> {
+pub(crate) fn migrate(from: u64, to: u64) -> io::Result<u64> {
     let (from, to) = (mask(from), mask(to));
     let call = libc::SYS_migrate_pages;
     // SAFETY: the masks outlive the call and have as many bits as are told.

@@ -1,15 +1,18 @@
 //! Memory: how it is obtained, what the kernel is asked to do with it, how it is given back.
 
 use super::{check, page_bytes};
-use crate::usemem::hugetlb::PAGE_BYTES;
+
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
+/// The size of the huge pages used, from the pool or transparent.
+pub(crate) const HUGE_PAGE_BYTES: u64 = 2 << 20;
+
 /// Where memory comes from.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::usemem) enum Source<'a> {
+pub(crate) enum Source<'a> {
     /// An anonymous mapping.
     Anonymous,
     /// A private mapping of this file.
@@ -31,15 +34,15 @@ pub(in crate::usemem) enum Source<'a> {
 
 /// How memory is obtained.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::usemem) struct Mapping<'a> {
+pub(crate) struct Mapping<'a> {
     /// From where.
-    pub(in crate::usemem) source: Source<'a>,
+    pub(crate) source: Source<'a>,
     /// All pages are faulted in by the call.
-    pub(in crate::usemem) populate: bool,
+    pub(crate) populate: bool,
     /// From the pool of 2 MB pages.
-    pub(in crate::usemem) hugetlb: bool,
+    pub(crate) hugetlb: bool,
     /// Transparent huge pages are asked for, after the mapping is made.
-    pub(in crate::usemem) advise_huge: bool,
+    pub(crate) advise_huge: bool,
 }
 
 impl Mapping<'_> {
@@ -62,7 +65,7 @@ enum Kind {
 /// Readable memory of at least the bytes that were asked for, writable unless it is a file's that
 /// is only read. It is given back by [`Region::unmap`] or with the process.
 #[derive(Debug)]
-pub(in crate::usemem) struct Region {
+pub(crate) struct Region {
     start: NonNull<u64>,
     bytes: usize,
     kind: Kind,
@@ -86,9 +89,9 @@ impl Region {
     ///
     /// # Errors
     /// What the kernel says; also when `bytes` is 0 or cannot be rounded up.
-    pub(in crate::usemem) fn map(bytes: u64, how: Mapping<'_>) -> io::Result<Self> {
+    pub(crate) fn map(bytes: u64, how: Mapping<'_>) -> io::Result<Self> {
         let rounded = match how.hugetlb {
-            true => bytes.checked_next_multiple_of(PAGE_BYTES),
+            true => bytes.checked_next_multiple_of(HUGE_PAGE_BYTES),
             false => Some(bytes),
         };
         let bytes = rounded
@@ -169,12 +172,12 @@ impl Region {
     }
 
     /// The first word.
-    pub(in crate::usemem) fn words(&self) -> *mut u64 {
+    pub(crate) fn words(&self) -> *mut u64 {
         self.start.as_ptr()
     }
 
     /// How many whole words it holds.
-    pub(in crate::usemem) fn word_count(&self) -> usize {
+    pub(crate) fn word_count(&self) -> usize {
         self.bytes / size_of::<u64>()
     }
 
@@ -196,7 +199,7 @@ impl Region {
     ///
     /// # Errors
     /// What `madvise` says.
-    pub(in crate::usemem) fn advise(&self, advice: libc::c_int) -> io::Result<()> {
+    pub(crate) fn advise(&self, advice: libc::c_int) -> io::Result<()> {
         let (start, bytes) = self.pages();
         // SAFETY: the range is within this memory, of which no Rust value is made.
         check(unsafe { libc::madvise(start, bytes, advice) })
@@ -221,7 +224,7 @@ impl Region {
     ///
     /// # Errors
     /// What `madvise` says.
-    pub(in crate::usemem) fn punch_holes(&self) -> io::Result<()> {
+    pub(crate) fn punch_holes(&self) -> io::Result<()> {
         let (start, bytes) = self.pages();
         for at in (0..bytes).step_by(2 * page_bytes()) {
             let length = page_bytes().min(bytes - at);
@@ -235,7 +238,7 @@ impl Region {
     ///
     /// # Errors
     /// What `mlock` says.
-    pub(in crate::usemem) fn lock(&self) -> io::Result<()> {
+    pub(crate) fn lock(&self) -> io::Result<()> {
         // SAFETY: the range is this memory; its content does not change.
         check(unsafe { libc::mlock(self.start.as_ptr().cast(), self.bytes) })
     }
@@ -244,7 +247,7 @@ impl Region {
     ///
     /// # Errors
     /// What `shmctl` says; of other memory that it is no segment.
-    pub(in crate::usemem) fn lock_and_unlock(&self) -> io::Result<()> {
+    pub(crate) fn lock_and_unlock(&self) -> io::Result<()> {
         let Kind::SystemV(id) = self.kind else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
@@ -262,7 +265,7 @@ impl Region {
     ///
     /// # Errors
     /// What `msync` says.
-    pub(in crate::usemem) fn write_back(&self, wait: bool) -> io::Result<()> {
+    pub(crate) fn write_back(&self, wait: bool) -> io::Result<()> {
         let flag = match wait {
             true => libc::MS_SYNC,
             false => libc::MS_ASYNC,
@@ -275,9 +278,9 @@ impl Region {
     ///
     /// # Errors
     /// What `mmap` or `mremap` say.
-    pub(in crate::usemem) fn move_elsewhere(&mut self) -> io::Result<()> {
+    pub(crate) fn move_elsewhere(&mut self) -> io::Result<()> {
         // Aligned as huge pages are, so that those of a mapping can move whole.
-        let align = usize::try_from(PAGE_BYTES).unwrap_or(usize::MAX);
+        let align = usize::try_from(HUGE_PAGE_BYTES).unwrap_or(usize::MAX);
         let room = self.bytes.checked_add(2 * align).ok_or_else(no_memory)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: no address is asked for, so no existing mapping is touched.
@@ -318,7 +321,7 @@ impl Region {
     ///
     /// # Errors
     /// What `mincore` says.
-    pub(in crate::usemem) fn resident_pages(&self) -> io::Result<usize> {
+    pub(crate) fn resident_pages(&self) -> io::Result<usize> {
         let (start, bytes) = self.pages();
         let mut flags = vec![0_u8; MOST_PAGES.min(bytes.div_ceil(page_bytes()))];
         let mut count = 0;
@@ -336,7 +339,7 @@ impl Region {
     ///
     /// # Errors
     /// What `move_pages` says.
-    pub(in crate::usemem) fn pages_on(&self, node: u64) -> io::Result<u64> {
+    pub(crate) fn pages_on(&self, node: u64) -> io::Result<u64> {
         let (start, bytes) = self.pages();
         let node = libc::c_int::try_from(node).map_err(|_| io::ErrorKind::InvalidInput)?;
         let mut found = 0;
@@ -371,7 +374,7 @@ impl Region {
     ///
     /// # Errors
     /// What `mbind` says.
-    pub(in crate::usemem) fn bind(&self, node: u64) -> io::Result<()> {
+    pub(crate) fn bind(&self, node: u64) -> io::Result<()> {
         /// Flags of the kernel's interface (include/uapi/linux/mempolicy.h).
         const STRICT: libc::c_int = 1;
         const MOVE: libc::c_int = 2;
@@ -395,7 +398,7 @@ impl Region {
     ///
     /// # Errors
     /// What `munmap` or `shmdt` say.
-    pub(in crate::usemem) fn unmap(self) -> io::Result<()> {
+    pub(crate) fn unmap(self) -> io::Result<()> {
         let start = self.start.as_ptr().cast();
         match self.kind {
             // SAFETY: the range is this mapping, and by taking `self` no access can follow.
@@ -476,7 +479,7 @@ mod tests {
         }
         assert_ne!(region.words(), before);
         assert_eq!(read(&region, 2000), 42);
-        let room = 4999 * page_bytes() + usize::try_from(PAGE_BYTES).expect("few");
+        let room = 4999 * page_bytes() + usize::try_from(HUGE_PAGE_BYTES).expect("few");
         let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
         let left = maps.lines().filter(|line| {
             let ends = line

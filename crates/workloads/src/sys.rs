@@ -12,11 +12,11 @@ mod memory;
 mod numa;
 mod signal;
 
-pub(super) use files::{memory_file, punch, will_be_needed, write_from};
-pub(super) use meeting::Meeting;
-pub(super) use memory::{Mapping, Region, Source};
-pub(super) use numa::{allowed_cpus, migrate, run_on, take_memory_from};
-pub(super) use signal::{count_usr1, uninterrupted, wait_for_usr1};
+pub(crate) use files::{memory_file, punch, will_be_needed, write_from};
+pub(crate) use meeting::Meeting;
+pub(crate) use memory::{HUGE_PAGE_BYTES, Mapping, Region, Source};
+pub(crate) use numa::{allowed_cpus, migrate, run_on, take_memory_from};
+pub(crate) use signal::{count_usr1, uninterrupted, wait_for_usr1};
 
 use std::fmt::Display;
 use std::io;
@@ -24,17 +24,17 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 /// The descriptor of result lines.
-pub(super) const STDOUT: RawFd = 1;
+pub(crate) const STDOUT: RawFd = 1;
 const STDERR: RawFd = 2;
 
 /// The size of a page of this machine.
-pub(super) fn page_bytes() -> usize {
+pub(crate) fn page_bytes() -> usize {
     // SAFETY: takes nothing and cannot fail.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
 /// Whether anonymous pages can leave memory.
-pub(super) fn has_swap() -> bool {
+pub(crate) fn has_swap() -> bool {
     std::fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1)
 }
 
@@ -48,7 +48,7 @@ fn check(result: impl Into<i64>) -> io::Result<()> {
 
 /// Which side of a fork we are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fork {
+pub(crate) enum Fork {
     /// The new process.
     Child,
     /// The old one, with the new one's id.
@@ -60,7 +60,7 @@ pub(super) enum Fork {
 ///
 /// # Errors
 /// What `fork` says.
-pub(super) fn fork() -> io::Result<Fork> {
+pub(crate) fn fork() -> io::Result<Fork> {
     // SAFETY: the child accesses mapped memory, writes lines and ends without unwinding.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
@@ -70,7 +70,7 @@ pub(super) fn fork() -> io::Result<Fork> {
 }
 
 /// Ends the process at once: no destructors, no exit handlers of the parent run in a child.
-pub(super) fn exit_now(status: i32) -> ! {
+pub(crate) fn exit_now(status: i32) -> ! {
     // SAFETY: never returns and touches no memory.
     unsafe { libc::_exit(status) }
 }
@@ -79,7 +79,7 @@ pub(super) fn exit_now(status: i32) -> ! {
 ///
 /// # Errors
 /// What `poll` says, interruptions apart.
-pub(super) fn readable(fd: &impl AsRawFd, timeout: Option<Duration>) -> io::Result<bool> {
+pub(crate) fn readable(fd: &impl AsRawFd, timeout: Option<Duration>) -> io::Result<bool> {
     let mut poll = libc::pollfd {
         fd: fd.as_raw_fd(),
         events: libc::POLLIN,
@@ -105,7 +105,7 @@ pub(super) fn readable(fd: &impl AsRawFd, timeout: Option<Duration>) -> io::Resu
 
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// By itself, with this status.
     Exited(i32),
     /// By this signal.
@@ -116,7 +116,7 @@ pub(super) enum Ending {
 ///
 /// # Errors
 /// What `waitpid` says, interruptions apart.
-pub(super) fn wait_any() -> io::Result<(libc::pid_t, Ending)> {
+pub(crate) fn wait_any() -> io::Result<(libc::pid_t, Ending)> {
     wait(-1)
 }
 
@@ -124,7 +124,7 @@ pub(super) fn wait_any() -> io::Result<(libc::pid_t, Ending)> {
 ///
 /// # Errors
 /// What `waitpid` says, interruptions apart.
-pub(super) fn wait(child: libc::pid_t) -> io::Result<(libc::pid_t, Ending)> {
+pub(crate) fn wait(child: libc::pid_t) -> io::Result<(libc::pid_t, Ending)> {
     loop {
         let mut status = 0;
         // SAFETY: `status` outlives the call.
@@ -144,7 +144,7 @@ pub(super) fn wait(child: libc::pid_t) -> io::Result<(libc::pid_t, Ending)> {
 }
 
 /// Whether a child has ended that nobody waited for yet; it stays on the process table.
-pub(super) fn a_child_has_ended() -> bool {
+pub(crate) fn a_child_has_ended() -> bool {
     // SAFETY: all-zero is a valid value of this plain C structure.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
@@ -155,13 +155,13 @@ pub(super) fn a_child_has_ended() -> bool {
 }
 
 /// Kills a child of this process that was not waited for yet.
-pub(super) fn kill(child: libc::pid_t) {
+pub(crate) fn kill(child: libc::pid_t) {
     // SAFETY: a signal to a process of our own; an ended one ignores it.
     unsafe { libc::kill(child, libc::SIGKILL) };
 }
 
 /// The time since some fixed moment, on the monotonic clock.
-pub(super) fn now() -> Duration {
+pub(crate) fn now() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -174,7 +174,7 @@ pub(super) fn now() -> Duration {
 }
 
 /// The id of the calling thread.
-pub(super) fn thread_id() -> u32 {
+pub(crate) fn thread_id() -> u32 {
     // SAFETY: takes nothing and cannot fail.
     unsafe { libc::gettid() }.unsigned_abs()
 }
@@ -183,7 +183,7 @@ pub(super) fn thread_id() -> u32 {
 ///
 /// # Errors
 /// What `write` says; `WriteZero` when the kernel took only a part.
-pub(super) fn write_once(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_once(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
     loop {
         // SAFETY: the buffer is valid for its length.
         let written = unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
@@ -200,9 +200,9 @@ pub(super) fn write_once(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes an error as one line of standard error.
-pub(super) fn complain(error: &dyn Display) {
-    let line = format!("usemem: {error}\n");
+/// Writes an error as one line of standard error, behind the name of the tool.
+pub(crate) fn complain(tool: &str, error: &dyn Display) {
+    let line = format!("{tool}: {error}\n");
     // There is nowhere left to say that standard error is closed; the exit status still tells.
     let _closed = write_once(STDERR, line.as_bytes());
 }
