@@ -11,12 +11,13 @@ Examples:
   kdyno compare --format lkp                 the newest plan as an LKP table
   kdyno list                                 every finished run
 
-Exit status: 0 done, 1 a regression was found (only with --fail-on), 2 usage, bad input, or
-kdyno could not do its work, 3 a run failed, 4 cannot tell or everything skipped, 130
-interrupted.
+Exit status: 0 done, 1 a regression was found (only with --fail-on or --bisect-exit), 2 usage, bad
+input, or kdyno could not do its work, 3 a run failed, 4 cannot tell or everything skipped, 125 and
+128 for `git bisect run` (--bisect-exit), 130 interrupted.
 
 Files: runs are kept below $KDYNO_HOME, else $XDG_DATA_HOME/kdyno, else ~/.local/share/kdyno; their
-index beside them, or on the PostgreSQL server that $KDYNO_INDEX names (kdyno index --help).";
+index beside them, or on the PostgreSQL server that $KDYNO_INDEX names (kdyno index --help). Lock and
+undo journal: $KDYNO_RUNTIME_DIR, else /run/kdyno for root; all runs of a machine must share it.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

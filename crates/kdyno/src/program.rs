@@ -15,7 +15,7 @@ use kdyno_model::{
     Better, BoxFacts, ClockKind, ExtractRules, Measurement, MetricRule, MonitorOverhead, Outcome,
     Reading, Role, Round, Value, Window, nearest,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,8 @@ const ENTRY: &str = "program.yaml";
 /// `kdyno program list|show|check`.
 pub fn command(args: &ProgramArgs, context: &mut Context) -> anyhow::Result<Status> {
     let text = match &args.command {
-        ProgramCommand::List => list(&catalog()?),
-        ProgramCommand::Show { name } => show(&catalog()?, name)?,
+        ProgramCommand::List => list(&catalog(context)?),
+        ProgramCommand::Show { name } => show(&catalog(context)?, name)?,
         ProgramCommand::Check { folders } => check(folders)?,
     };
     context.out.write_all(text.as_bytes())?;
@@ -34,14 +34,17 @@ pub fn command(args: &ProgramArgs, context: &mut Context) -> anyhow::Result<Stat
     Ok(Status::Done)
 }
 
-/// The built-in programs and the user's.
+/// The built-in programs and the user's. A broken entry of the user is told and left out, so that
+/// it stands in the way of no other program.
 ///
 /// # Errors
-/// A broken entry of the user, with file and line.
-pub fn catalog() -> anyhow::Result<Catalog> {
+/// A broken built-in entry, which tests exclude.
+pub fn catalog(context: &mut Context) -> anyhow::Result<Catalog> {
     let mut catalog = Catalog::built_in()?;
     for folder in user_folders() {
-        add(&mut catalog, &folder)?;
+        if let Err(error) = add(&mut catalog, &folder) {
+            context.note(&format!("left out: {error:#}"));
+        }
     }
     Ok(catalog)
 }
@@ -135,26 +138,51 @@ fn show(catalog: &Catalog, name: &str) -> anyhow::Result<String> {
         let _ = writeln!(out, "upstream: {upstream}");
     }
     if let Some(tool) = &program.tool {
-        let _ = writeln!(out, "{} {}: {}", tool.name, state(program), tool.hint);
+        let _ = match state(program) {
+            "installed" => writeln!(out, "{} is installed", tool.name),
+            "by options" => writeln!(out, "the options say which executable: {}", tool.hint),
+            state => writeln!(out, "{} {state}: {}", tool.name, tool.hint),
+        };
     }
     if !program.options.is_empty() {
         out.push_str("\noptions\n");
     }
     for option in &program.options {
-        let _ = writeln!(out, "  {}", option_line(option));
+        out.push_str(&wrapped(&option_line(option)));
     }
     if !program.rules.metrics.is_empty() {
         out.push_str("\nmetrics\n");
     }
     for rule in &program.rules.metrics {
-        let _ = writeln!(out, "  {}", metric_line(rule));
+        out.push_str(&wrapped(&metric_line(rule)));
     }
     Ok(out)
 }
 
+/// Columns of a line of options or metrics.
+const WIDTH: usize = 96;
+
+/// An indented line, broken between words, what follows further in.
+fn wrapped(text: &str) -> String {
+    let mut out = String::from(" ");
+    let mut column = 1;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if column + 1 + length > WIDTH && column > 6 {
+            out.push_str("\n     ");
+            column = 5;
+        }
+        out.push(' ');
+        out.push_str(word);
+        column += 1 + length;
+    }
+    out.push('\n');
+    out
+}
+
 fn option_line(option: &OptionSpec) -> String {
     let kind = match &option.kind {
-        OptionKind::Choice(words) => words.join("|"),
+        OptionKind::Choice(words) => words.join(" | "),
         OptionKind::Size => "size".to_owned(),
         OptionKind::Time => "time".to_owned(),
         OptionKind::Tasks => "tasks".to_owned(),
@@ -182,12 +210,12 @@ fn metric_line(rule: &MetricRule) -> String {
     } else {
         ""
     };
-    format!(
-        "{} ({}{direction}{role})  {}",
-        rule.name,
-        rule.unit.as_str(),
-        rule.about
-    )
+    let of = format!("{}{direction}{role}", rule.unit.as_str());
+    let of = match of.trim_start_matches(", ") {
+        "" => String::new(),
+        of => format!(" ({of})"),
+    };
+    format!("{}{of}  {}", rule.name, rule.about)
 }
 
 /// Loads entries and reads their recorded output; without folders those of the user.
@@ -199,11 +227,27 @@ fn check(folders: &[PathBuf]) -> anyhow::Result<String> {
         let mut catalog = Catalog::built_in()?;
         let name = add(&mut catalog, folder)?;
         let program = catalog.get(&name).context("the entry was added")?;
-        let figures = check_fixtures(program, &folder.join("fixtures"))?;
+        let (figures, checked) = check_fixtures(program, &folder.join("fixtures"))?;
+        let names = program.rules.metrics.iter().map(|rule| &rule.name);
+        let is_unchecked = |name: &&String| {
+            let whole = format!("{}.{name}", program.name);
+            !checked.contains(&whole)
+        };
+        let unchecked: Vec<&str> = names.filter(is_unchecked).map(String::as_str).collect();
+        let unchecked = match unchecked.is_empty() {
+            true => String::new(),
+            false => format!("; no fixture has {}", unchecked.join(", ")),
+        };
         let _ = writeln!(
             out,
-            "{}: {figures} figures of recorded output are right",
-            program.name
+            "{}: {} of recorded output {}{unchecked}",
+            program.name,
+            counted(figures),
+            if figures == 1 {
+                "is right"
+            } else {
+                "are right"
+            }
         );
     }
     if out.is_empty() {
@@ -212,8 +256,16 @@ fn check(folders: &[PathBuf]) -> anyhow::Result<String> {
     Ok(out)
 }
 
-/// Each `NAME.out` (and `NAME.err`) must give what `NAME.expected` says.
-fn check_fixtures(program: &Program, fixtures: &Path) -> anyhow::Result<usize> {
+fn counted(figures: usize) -> String {
+    match figures {
+        1 => "1 figure".to_owned(),
+        figures => format!("{figures} figures"),
+    }
+}
+
+/// Each `NAME.out` (and `NAME.err`) must give what `NAME.expected` says. How many figures are
+/// right, and which metrics they are of.
+fn check_fixtures(program: &Program, fixtures: &Path) -> anyhow::Result<(usize, BTreeSet<String>)> {
     let listed = std::fs::read_dir(fixtures)
         .map_err(|error| {
             UsageError::new(
@@ -227,18 +279,21 @@ fn check_fixtures(program: &Program, fixtures: &Path) -> anyhow::Result<usize> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "out"))
         .collect();
     outputs.sort();
-    let mut figures = 0;
+    let (mut figures, mut checked) = (0, BTreeSet::new());
     for output in outputs {
-        figures += check_fixture(program, &output)?;
+        let metrics = check_fixture(program, &output)?;
+        figures += metrics.len();
+        checked.extend(metrics);
     }
     if figures == 0 {
         let message = format!("{}: no recorded figure", fixtures.display());
         return Err(UsageError::new(message, "see docs/catalog.md").into());
     }
-    Ok(figures)
+    Ok((figures, checked))
 }
 
-fn check_fixture(program: &Program, output: &Path) -> anyhow::Result<usize> {
+/// The metrics that the fixture has right.
+fn check_fixture(program: &Program, output: &Path) -> anyhow::Result<Vec<String>> {
     let expected = Expected::read(&output.with_extension("expected"))?;
     let stdout = std::fs::read(output).with_context(|| output.display().to_string())?;
     let stderr = std::fs::read(output.with_extension("err")).unwrap_or_default();
@@ -255,11 +310,11 @@ fn check_fixture(program: &Program, output: &Path) -> anyhow::Result<usize> {
     };
     let extracted = extract(&rules, raw, &measurement_of(stdout.len(), stderr.len()))?;
     let figures = figures_of(&extracted.readings);
-    for (number, metric, value) in &expected.figures {
+    for (number, metric, text) in &expected.figures {
         let reason = match figures.get(metric) {
             None => format!("{metric} is not read from {}", output.display()),
-            Some(found) if found != value => {
-                format!("{metric} is {}, not {}", exact(*found), exact(*value))
+            Some(found) if !is_told_by(*found, text) => {
+                format!("{metric} is {}, not {text}", exact(*found))
             }
             Some(_) => continue,
         };
@@ -269,7 +324,25 @@ fn check_fixture(program: &Program, output: &Path) -> anyhow::Result<usize> {
         let message = format!("{}: {problem}", output.display());
         return Err(UsageError::new(message, "see the rules below `extract`").into());
     }
-    Ok(expected.figures.len())
+    let figures = expected.figures.into_iter();
+    Ok(figures.map(|(_, metric, _)| metric).collect())
+}
+
+/// Whether a number, rounded to as many decimals as the text has, is the text's.
+fn is_told_by(found: f64, text: &str) -> bool {
+    let Ok(told) = text.parse::<f64>() else {
+        return false;
+    };
+    if found == told {
+        return true;
+    }
+    let decimals = text
+        .split_once('.')
+        .map_or(0, |(_, decimals)| decimals.len());
+    let is_plain = text
+        .bytes()
+        .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'));
+    is_plain && decimals > 0 && format!("{found:.decimals$}") == text
 }
 
 /// One number for each metric: its value, or how many observations a histogram has.
@@ -291,8 +364,8 @@ fn figures_of(readings: &[Reading]) -> BTreeMap<String, f64> {
 /// What a fixture says, line by line.
 struct Expected {
     path: PathBuf,
-    /// Line, metric, value.
-    figures: Vec<(usize, String, f64)>,
+    /// Line, metric, value as it is written.
+    figures: Vec<(usize, String, String)>,
 }
 
 impl Expected {
@@ -305,7 +378,8 @@ impl Expected {
         for (number, line) in (1..).zip(text.lines()) {
             let figure = line
                 .rsplit_once(' ')
-                .and_then(|(metric, value)| Some((number, metric.to_owned(), value.parse().ok()?)));
+                .filter(|(_, value)| value.parse::<f64>().is_ok())
+                .map(|(metric, value)| (number, metric.to_owned(), value.to_owned()));
             let wrong = || expected.wrong(number, format!("`{line}` is no metric and value"));
             let figure = figure.ok_or_else(wrong)?;
             expected.figures.push(figure);
@@ -320,7 +394,7 @@ impl Expected {
     fn wrong(&self, number: usize, reason: String) -> UsageError {
         UsageError::new(
             format!("{}:{number}: {reason}", self.path.display()),
-            "a line is `METRIC VALUE`, exactly as it is read",
+            "a line is `METRIC VALUE`, with decimals as many as you like",
         )
     }
 }

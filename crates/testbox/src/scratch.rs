@@ -26,12 +26,18 @@ const FIRST_PRIORITY: &str = "32767";
 
 const ZRAM_CONTROL: &str = "/sys/class/zram-control";
 
-/// Where directories of trials are: `KDYNO_SCRATCH_DIR`, else `/var/tmp`, which is on a disk.
+/// Where directories of trials are: `KDYNO_SCRATCH_DIR`, else `/var/tmp`, which is on a disk. The
+/// path is the kernel's own, without links and dots, since mounts and swap below it are looked for
+/// in the kernel's lists, and absolute, since whoever undoes things stands elsewhere.
 #[must_use]
 pub fn base() -> PathBuf {
-    std::env::var_os("KDYNO_SCRATCH_DIR")
+    let named = std::env::var_os("KDYNO_SCRATCH_DIR")
         .filter(|dir| !dir.is_empty())
-        .map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from)
+        .map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
+    named
+        .canonicalize()
+        .or_else(|_| std::path::absolute(&named))
+        .unwrap_or(named)
 }
 
 /// What a trial has of its own.
@@ -301,11 +307,25 @@ fn tool_path(name: &str) -> PathBuf {
 /// Why such a directory cannot be made, as far as that can be told without trying.
 pub(crate) fn problem(kind: ScratchKind) -> Option<TestboxError> {
     let wanted: &[&str] = match kind {
-        ScratchKind::Dir => return None,
+        ScratchKind::Dir => return no_base(),
         ScratchKind::Tmpfs(_) => &["mount"],
         ScratchKind::Ext4(_) => &["mount", "mkfs.ext4"],
     };
-    needs_root("a file system of a trial's own").or_else(|| missing_tool(wanted))
+    needs_root("a file system of a trial's own")
+        .or_else(|| missing_tool(wanted))
+        .or_else(no_base)
+}
+
+/// Says so when nothing can be made in [`base`].
+fn no_base() -> Option<TestboxError> {
+    let base = base();
+    let hint = "set KDYNO_SCRATCH_DIR to a directory that this user may write";
+    let problem = match (base.is_dir(), sys::is_writable(&base)) {
+        (true, true) => return None,
+        (true, false) => "nothing can be made there",
+        (false, _) => "there is no such directory",
+    };
+    Some(TestboxError::at(base, problem).hint(hint))
 }
 
 /// Why such swap cannot be made, as far as that can be told without trying.
@@ -318,7 +338,7 @@ pub(crate) fn swap_problem(root: &SysRoot, kind: SwapKind) -> Option<TestboxErro
                     .hint("load its module: modprobe zram; or swap to a file: swap: {file: SIZE}")
             })
         }
-        SwapKind::File(bytes) => no_room(bytes),
+        SwapKind::File(bytes) => no_base().or_else(|| no_room(bytes)),
     };
     needs_root("swap")
         .or_else(|| missing_tool(&["mkswap", "swapon"]))
@@ -362,6 +382,12 @@ pub(crate) fn remove_tree(tree: &Path) -> Result<bool, TestboxError> {
     if !tree.is_dir() {
         return Ok(false);
     }
+    // The kernel's lists have no links; a journal may.
+    let resolved = tree.parent().and_then(|above| above.canonicalize().ok());
+    let tree = &resolved.map_or_else(
+        || tree.to_owned(),
+        |above| above.join(OsStr::from_bytes(name)),
+    );
     swaps_off(|path| path.starts_with(tree))?;
     patiently(|| unmount_below(tree))?;
     // A mount that somebody adds meanwhile must not be emptied: it is another device.

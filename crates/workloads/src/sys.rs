@@ -69,6 +69,22 @@ pub(crate) fn fork() -> io::Result<Fork> {
     }
 }
 
+/// Lets the calling process be killed when its parent, which has this id, ends; false when it has
+/// ended already.
+pub(crate) fn end_with_parent(parent: libc::pid_t) -> bool {
+    // SAFETY: both calls touch no memory.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::getppid() == parent
+    }
+}
+
+/// This process's id.
+pub(crate) fn own_pid() -> libc::pid_t {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::getpid() }
+}
+
 /// Ends the process at once: no destructors, no exit handlers of the parent run in a child.
 pub(crate) fn exit_now(status: i32) -> ! {
     // SAFETY: never returns and touches no memory.

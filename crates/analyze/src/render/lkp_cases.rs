@@ -150,7 +150,11 @@ fn geo_mean(rows: &[&Row], columns: usize) -> Option<(String, usize)> {
             of_column.filter_map(Option::as_ref)
         };
         let means: Vec<f64> = cells().map(|cell| cell.summary.mean).collect();
-        let mean = geometric_mean(&means)?;
+        // The logarithm and back would cost a single case its last digit.
+        let mean = match means[..] {
+            [one] if one > 0.0 => one,
+            _ => geometric_mean(&means)?,
+        };
         let base = *base.get_or_insert(mean);
         if column > 0 {
             let comparable = cells().all(|cell| cell.change.is_some());

@@ -52,6 +52,14 @@ pub(super) fn program(source: Source<'_>) -> Read<Program> {
     let options = entry.map("options", load_option)?;
     check_choices(&entry, &options)?;
     check_only(&entry, &options)?;
+    let rules = ExtractRules {
+        prefix: String::new(),
+        lines: entry.list("extract", load_line)?,
+        metrics: entry.map("metrics", load_metric)?,
+        figures_required: true,
+        headline_usage: None,
+    };
+    check_streams(&entry, &rules)?;
     let until = |key| rounds.as_ref().map_or(Ok(None), |r| r.optional_text(key));
     Ok(Program {
         name: entry.text("program")?,
@@ -90,13 +98,7 @@ pub(super) fn program(source: Source<'_>) -> Read<Program> {
             .into_iter()
             .flatten()
             .collect(),
-        rules: ExtractRules {
-            prefix: String::new(),
-            lines: entry.list("extract", load_line)?,
-            metrics: entry.map("metrics", load_metric)?,
-            figures_required: true,
-            headline_usage: None,
-        },
+        rules,
     })
 }
 
@@ -266,34 +268,77 @@ fn load_part<'a, T>(
 
 /// Refuses parts for values that an option cannot have: they would never apply.
 fn check_choices(entry: &Entry<'_>, options: &[OptionSpec]) -> Read<()> {
-    for section in [
+    const SECTIONS: [&str; 6] = [
         "command",
         "environment",
         "settings",
         "needs",
         "setup",
         "load",
-    ] {
+    ];
+    let server = entry.optional("server");
+    let of_server = server.iter().map(|server| (server, "command"));
+    for (entry, section) in SECTIONS
+        .map(|name| (entry, name))
+        .into_iter()
+        .chain(of_server)
+    {
         for part in entry.list(section, |part| Ok(part.at(part.node)))? {
-            let Some(name) = part.optional("choose") else {
-                continue;
-            };
-            let option = name.as_text()?;
-            let Some(spec) = options.iter().find(|spec| spec.name == option) else {
-                return Err(name.error(format!("there is no option `{option}`")));
-            };
-            let OptionKind::Choice(values) = &spec.kind else {
-                continue;
-            };
-            let body = ["words", "set"].iter().find_map(|body| part.optional(body));
-            if let Some(body) = body {
-                body.each(
-                    |key, at| match values.iter().any(|v| matches(&key.text, v)) {
-                        true => Ok(()),
-                        false => Err(at.error(format!("`{}` is no value of `{option}`", key.text))),
-                    },
-                )?;
+            if let Some(name) = part.optional("choose") {
+                check_choice(&part, &name, options)?;
             }
+        }
+    }
+    Ok(())
+}
+
+fn check_choice(part: &Entry<'_>, name: &Entry<'_>, options: &[OptionSpec]) -> Read<()> {
+    if part.optional("when").is_some() {
+        return Err(name.error("`when` and `choose` do not go together"));
+    }
+    let option = name.as_text()?;
+    let Some(spec) = options.iter().find(|spec| spec.name == option) else {
+        return Err(name.error(format!("there is no option `{option}`")));
+    };
+    let OptionKind::Choice(values) = &spec.kind else {
+        return Ok(());
+    };
+    let body = ["words", "set"].iter().find_map(|body| part.optional(body));
+    if let Some(body) = body {
+        body.each(
+            |key, at| match values.iter().any(|value| matches(&key.text, value)) {
+                true => Ok(()),
+                false => Err(at.error(format!("`{}` is no value of `{option}`", key.text))),
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// Refuses metrics of streams that no rule reads: they would be missing without a word.
+fn check_streams(entry: &Entry<'_>, rules: &ExtractRules) -> Read<()> {
+    let reads = |stream: &str| {
+        let group = format!("(?P<{stream}>");
+        let short = format!("(?<{stream}>");
+        let mut patterns = rules.lines.iter().map(|line| &line.pattern);
+        patterns.any(|pattern| pattern.contains(&group) || pattern.contains(&short))
+    };
+    for rule in &rules.metrics {
+        let streams: Vec<&String> = match &rule.derive {
+            Some(Derive::Reduce { stream, .. } | Derive::Spread { stream }) => vec![stream],
+            Some(Derive::Ratio { of, to, .. }) => [of, to]
+                .into_iter()
+                .filter_map(|quantity| match quantity {
+                    Quantity::Stream(stream) => Some(stream),
+                    Quantity::CpuNs | Quantity::Rounds => None,
+                })
+                .collect(),
+            Some(Derive::Histogram { value, count, .. }) => vec![value, count],
+            None => Vec::new(),
+        };
+        if let Some(stream) = streams.into_iter().find(|stream| !reads(stream)) {
+            let metric = entry.child("metrics")?.child(&rule.name)?;
+            return Err(metric.error(format!("no rule of `extract` has a group `{stream}`")));
         }
     }
     Ok(())

@@ -55,7 +55,7 @@ pub fn command(args: &RunArgs, context: &mut Context) -> anyhow::Result<Status> 
 }
 
 fn run(args: &RunArgs, events: &mut Events<'_>) -> anyhow::Result<Status> {
-    let catalog = program::catalog()?;
+    let catalog = program::catalog(events.context)?;
     if args.resume {
         return resume(args, &catalog, events);
     }

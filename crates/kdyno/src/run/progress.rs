@@ -152,7 +152,8 @@ fn describe(failure: &Failure, context: &mut Context) {
         context.note(&format!("  hint: {hint}"));
     }
     for line in &failure.last_words {
-        context.note(&format!("  | {line}"));
+        // A tab is no character to print, and no reason to hide what it separates.
+        context.note(&format!("  | {}", line.replace('\t', " ")));
     }
     context.note(&format!(
         "  `kdyno show {}` shows everything about it",

@@ -231,3 +231,46 @@ fn a_need_that_is_not_met_is_a_skip_with_its_reason() {
         .with_status(2)
         .says("unknown key");
 }
+
+#[test]
+fn root_scratch_behind_links_and_dots_is_unmounted_as_well() {
+    let Some(_turn) = machine_turn("root_scratch_behind_links_and_dots_is_unmounted_as_well")
+    else {
+        return;
+    };
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("real")).unwrap();
+    std::os::unix::fs::symlink(bench.path("real"), bench.path("link")).unwrap();
+    let job = bench.file(
+        "job.yaml",
+        "testcase: t\ncommand: 'echo v: 1'\nruns: 1\nwarm_up: 0\nmonitors: none\nscratch: {ext4: 16M}\nswap: {file: 16M}\n",
+    );
+    for named in ["link", "./real/../link", "real"] {
+        let mut command = bench.command(&["run", "--no-doctor", &job]);
+        let run = command.env("KDYNO_SCRATCH_DIR", named).output().unwrap();
+        Printed::from(run).ok();
+        let left = std::fs::read_dir(bench.path("real")).unwrap().count();
+        assert_eq!(left, 0, "{named}");
+        for list in ["/proc/mounts", "/proc/swaps"] {
+            let text = std::fs::read_to_string(list).unwrap();
+            let own = bench.path("real").canonicalize().unwrap();
+            assert!(!text.contains(own.to_str().unwrap()), "{named}: {text}");
+        }
+    }
+    let mut command = bench.command(&["run", "--no-doctor", &job]);
+    let run = command
+        .env("KDYNO_SCRATCH_DIR", "nowhere")
+        .output()
+        .unwrap();
+    Printed::from(run)
+        .with_status(2)
+        .says("nowhere: there is no such directory");
+    let pool = bench.file(
+        "pool.yaml",
+        "testcase: t\ncommand: 'echo v: 1'\nhugepages: {2M: 99999999999}\n",
+    );
+    bench
+        .kdyno(&["run", "--no-doctor", &pool])
+        .with_status(2)
+        .says("more than there is memory for");
+}

@@ -27,7 +27,7 @@ fn recorded_output_gives_its_figures() {
             .kdyno(&["program", "check", &folder.display().to_string()])
             .ok()
             .says(&format!("{name}: "))
-            .says("figures of recorded output are right");
+            .says(" of recorded output ");
     }
 }
 
@@ -102,7 +102,7 @@ fn programs_of_the_configuration_directory_work_as_well() {
         .expect("kdyno starts");
     crate::bench::Printed::from(output)
         .ok()
-        .says("stream: 1 figures");
+        .says("stream: 1 figure of recorded output is right; no fixture has scale");
 }
 
 #[test]
@@ -123,12 +123,27 @@ fn what_is_wrong_with_an_entry_is_said_with_its_place() {
         &STREAM.replace("extract:", "extrakt:"),
         "stream.copy 100.5\n",
     );
+    // It stands in the way of no other program.
     bench
         .kdyno(&["program", "list"])
+        .ok()
+        .says("left out: programs/stream/program.yaml:")
+        .says("hackbench");
+    bench
+        .kdyno(&["program", "check"])
         .with_status(2)
         .says("programs/stream/program.yaml:")
         .says("unknown key `extrakt`")
         .says("hint: did you mean `extract`?");
+    of_a_user(
+        &bench,
+        &STREAM.replace("stream: copy", "stream: cpy"),
+        "stream.copy 100.5\n",
+    );
+    bench
+        .kdyno(&["program", "check"])
+        .with_status(2)
+        .says("no rule of `extract` has a group `cpy`");
     std::fs::remove_dir_all(bench.path("programs")).expect("removed");
     bench
         .kdyno(&["program", "show", "hackbensh"])

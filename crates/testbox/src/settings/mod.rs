@@ -322,7 +322,7 @@ pub fn check(root: &SysRoot, setting: &Setting) -> Result<Vec<SettingCheck>, Tes
     Ok(match target(root, setting)? {
         Target::Files(files) => files
             .into_iter()
-            .map(check_file)
+            .map(|file| check_file(root, file))
             .collect::<Result<_, _>>()?,
         Target::DmaLatency(_) => {
             let path = root.path(target::DMA_LATENCY);
@@ -351,7 +351,33 @@ fn unwritable(path: &Path, value: &str) -> Option<TestboxError> {
     opened.err().map(|error| cannot_write(path, value, &error))
 }
 
-fn check_file(file: KernelFile) -> Result<SettingCheck, TestboxError> {
+/// Why a pool of huge pages cannot be so large: the kernel would take all the memory that it finds
+/// before it gives up.
+fn too_large_pool(root: &SysRoot, path: &Path, now: &str, wanted: &str) -> Option<TestboxError> {
+    let meminfo = root.read("/proc/meminfo").ok()?;
+    let kib = |name: &str| -> Option<u64> {
+        let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().trim_end_matches(" kB").parse().ok()
+    };
+    let named = path.parent()?.file_name()?.to_str()?;
+    let of_name = named
+        .strip_prefix("hugepages-")
+        .and_then(|size| size.strip_suffix("kB"))
+        .and_then(|size| size.parse().ok());
+    let page_kib = of_name.or_else(|| kib("Hugepagesize:"))?;
+    let (now, wanted): (u64, u64) = (now.parse().ok()?, wanted.parse().ok()?);
+    let free = kib("MemAvailable:")?.saturating_add(now.saturating_mul(page_kib));
+    (wanted.saturating_mul(page_kib) > free).then(|| {
+        let most = free / page_kib.max(1);
+        TestboxError::at(
+            path,
+            format!("{wanted} pages are more than there is memory for"),
+        )
+        .hint(format!("there is memory for {most} at most"))
+    })
+}
+
+fn check_file(root: &SysRoot, file: KernelFile) -> Result<SettingCheck, TestboxError> {
     let KernelFile {
         path,
         value: wanted,
@@ -361,6 +387,13 @@ fn check_file(file: KernelFile) -> Result<SettingCheck, TestboxError> {
     let now = value_in(&text);
     let problem = if now == wanted || may_refuse {
         None
+    } else if matches!(now.as_str(), "notsupported" | "notimplemented") {
+        Some(TestboxError::at(&path, "this machine does not have it"))
+    } else if let Some(error) = Some(&path)
+        .filter(|path| is_pool(path))
+        .and_then(|path| too_large_pool(root, path, &now, &wanted))
+    {
+        Some(error)
     } else if let Some(offered) = offered(&text).filter(|offered| !offered.contains(&wanted)) {
         let hint = format!("it offers: {}", offered.join(", "));
         Some(TestboxError::at(&path, format!("`{wanted}` is not offered")).hint(hint))

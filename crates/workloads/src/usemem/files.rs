@@ -5,7 +5,7 @@ use super::run::RunError;
 use crate::sys::{self, Mapping, Region, Source};
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -88,6 +88,12 @@ pub(super) fn open(path: &Path, options: &Options, ours: bool) -> Result<File, R
     let needed = options.offset.saturating_add(options.size);
     let writes = options.open_rw || options.direct_write || !options.read_file && options.writes();
     let is_short = match std::fs::metadata(path) {
+        Ok(found) if found.file_type().is_fifo() || found.file_type().is_socket() => {
+            return Err(failed(
+                ErrorKind::InvalidInput.into(),
+                "a pipe or socket is no memory",
+            ));
+        }
         Ok(found) => found.is_file() && found.len() < needed,
         Err(error) if error.kind() == ErrorKind::NotFound => true,
         Err(error) => return Err(failed(error, "see that it can be read")),

@@ -198,6 +198,11 @@ fn passes(o: &Options) -> Vec<Rule> {
             "add -f FILE, --each-file PREFIX or --memfd",
         ),
         (
+            o.detach && (o.sync_rw || o.sync_free),
+            "nobody watches over detached tasks that wait for each other",
+            "leave -d, or -y and -x, out",
+        ),
+        (
             (o.read_file || o.direct_write) && of_a_mapping,
             "a file that is not mapped is no memory",
             "leave out what is about memory: -P -F -M -E -N -H -u -j -e -Z, --madv-..., -W, ...",
@@ -544,6 +549,7 @@ mod tests {
             "--signal-read-count 3 1m",
             "--no-signal 1m",
             "--fresh -O 1m",
+            "-d -x -O 1m",
             "-f x -B 0xffffffffffff0000 1m",
             "--read-file -f x -e 5us 1m",
             "--direct-write -f x -M 1m",

@@ -367,10 +367,15 @@ fn run_processes(job: &Job<'_>) -> Result<(), RunError> {
     let threads = job.options.threads.max(1);
     let processes = job.options.processes.max(1);
     let mut gate = Gate::new()?;
+    let parent = sys::own_pid();
     let mut children = Vec::new();
     for process in 0..processes {
         match sys::fork() {
             Ok(Fork::Parent(pid)) => children.push(pid),
+            // Tasks that nobody waits for would keep their memory.
+            Ok(Fork::Child) if !job.options.detach && !sys::end_with_parent(parent) => {
+                sys::exit_now(1)
+            }
             Ok(Fork::Child) => child(job, &gate.seat(), process),
             Err(source) => {
                 abandon(&children);

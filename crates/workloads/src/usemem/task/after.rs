@@ -221,12 +221,14 @@ impl Task<'_> {
         let own = std::mem::take(&mut self.own);
         let size = self.options().size;
         let mut result = Ok(());
-        for _ in 0..times {
+        let mut done = 0;
+        while done < times && result.is_ok() && !self.timed_out {
             for region in self.job.shared.into_iter().chain(&own) {
                 if result.is_ok() && !self.timed_out {
                     result = self.pass(region, size, access).map(drop);
                 }
             }
+            done += 1;
         }
         self.own = own;
         result
