@@ -22,19 +22,19 @@ const STEPS: f64 = 8.0;
 /// Rows of the heat map per octave.
 const ROWS: f64 = 4.0;
 
-/// The share of the events per octave, in steps, every series in its colour.
+/// The share of the events in each step, every series in its colour.
 pub(super) fn shares(series: &[Series], axis: &Axis, unit: &str) -> String {
     let lines: Vec<Vec<f64>> = series.iter().map(|s| mean(s, axis, STEPS)).collect();
     let most = lines.iter().flatten().copied().fold(0.0, f64::max);
     let top = if most > 0.0 { most } else { 1.0 };
     let mut out = begin(
         "Where the events are",
-        "share of the events per octave; every run weighs the same",
+        "share of the events in each eighth of an octave; every run weighs the same",
     );
     out.push_str(&value_axis(axis, unit));
     for part in 0..=4 {
         let share = f64::from(part) / 4.0;
-        let percent = format!("{} %", general(100.0 * share * top, 2));
+        let percent = format!("{} %", general(100.0 * share * top / STEPS, 3));
         out.push_str(&level(share, &percent));
     }
     for (place, line) in lines.iter().enumerate() {
