@@ -480,11 +480,14 @@ impl Testbox for LocalTestbox {
             log.new_warnings();
         }
         let facts_before = self.facts()?;
+        let set = settings::values(&self.options.root, &trial.work.settings);
         let measured = match refused {
             None => self.measure(trial, raw_dir, &run, &scratch, &mut notes)?,
             Some(outcome) => Measured::nothing(outcome),
         };
         let facts_after = self.facts()?;
+        let still = settings::values(&self.options.root, &trial.work.settings);
+        notes.extend(settings::changes(&set, &still));
         if let Err(error) = scratch.remove() {
             // It is in the journal, which removes it at the end.
             notes.push(format!("the trial's directory stays for now: {error}"));

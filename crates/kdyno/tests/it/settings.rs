@@ -221,3 +221,23 @@ fn root_no_cgroup_is_left() {
     bench.kdyno(&["run", "-n", "2", "true"]).ok();
     assert_eq!(cgroups_of(&bench), [] as [std::path::PathBuf; 0]);
 }
+
+#[test]
+fn root_a_setting_that_somebody_changes_under_a_trial_is_noted() {
+    let Some(_turn) = machine_turn("root_a_setting_that_somebody_changes_under_a_trial_is_noted")
+    else {
+        return;
+    };
+    let bench = Bench::new();
+    let before = settings_now();
+    let job = bench.file(
+        "job.yaml",
+        "testcase: t\ncommand: 'echo v: 1; echo 33 > /proc/sys/vm/swappiness'\nruns: 1\nwarm_up: 0\nmonitors: none\nsysctl: {vm.swappiness: 11}\n",
+    );
+    bench.kdyno(&["run", "--no-doctor", &job]).ok();
+    bench
+        .kdyno(&["show"])
+        .ok()
+        .says("vm/swappiness was 11 at the start of the trial and 33 at its end");
+    assert_eq!(settings_now(), before);
+}

@@ -351,6 +351,34 @@ fn unwritable(path: &Path, value: &str) -> Option<TestboxError> {
     opened.err().map(|error| cannot_write(path, value, &error))
 }
 
+/// What the files of settings hold now; what is made anew for each trial has none, and a file that
+/// cannot be read is left out.
+pub(crate) fn values(root: &SysRoot, settings: &[Setting]) -> BTreeMap<PathBuf, String> {
+    let checks = settings
+        .iter()
+        .filter_map(|setting| check(root, setting).ok());
+    checks
+        .flatten()
+        .filter_map(|check| Some((check.path, check.now?)))
+        .collect()
+}
+
+/// Says which settings were another at the end than at the start: somebody else has changed them,
+/// and the trial was of neither.
+pub(crate) fn changes(
+    before: &BTreeMap<PathBuf, String>,
+    after: &BTreeMap<PathBuf, String>,
+) -> Vec<String> {
+    let change = |(path, was): (&PathBuf, &String)| {
+        let is = after.get(path).filter(|is| *is != was)?;
+        let path = path.display();
+        Some(format!(
+            "{path} was {was} at the start of the trial and {is} at its end"
+        ))
+    };
+    before.iter().filter_map(change).collect()
+}
+
 /// Why a pool of huge pages cannot be so large: the kernel would take all the memory that it finds
 /// before it gives up.
 fn too_large_pool(root: &SysRoot, path: &Path, now: &str, wanted: &str) -> Option<TestboxError> {
