@@ -1,6 +1,10 @@
 //! What recording one event costs, beside the hdrhistogram crate: `cargo run --release -p
 //! kdyno-stats --example record_cost`. Rounds alternate; the fastest of each is shown, since
 //! whatever disturbs a round only adds to it.
+#![expect(
+    clippy::print_stdout,
+    reason = "it prints a table; that is what it is for"
+)]
 
 use hdrhistogram::Histogram;
 use kdyno_stats::hist::LogLinear;
