@@ -11,9 +11,13 @@
 
 mod buckets;
 mod linear;
+mod modes;
+mod regroup;
 
 pub use buckets::{Bounds, Bucket, Buckets};
 pub use linear::Linear;
+pub use modes::{Mode, modes};
+pub use regroup::Regrouped;
 
 use crate::dist::whole;
 
