@@ -219,7 +219,8 @@ fn record(fields: &[String; FIELDS]) -> String {
     format!("{}\n", quoted.join(","))
 }
 
-fn quote(field: &str) -> String {
+/// A field, in quotes where it needs them (RFC 4180).
+pub(crate) fn quote(field: &str) -> String {
     if field.contains([',', '"', '\r', '\n']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {

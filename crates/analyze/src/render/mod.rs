@@ -6,6 +6,7 @@
 pub mod across;
 pub mod csv;
 mod figure;
+pub mod hist;
 pub mod json;
 pub mod lkp;
 pub mod lkp_cases;

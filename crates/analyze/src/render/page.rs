@@ -8,19 +8,11 @@
 mod axis;
 mod draw;
 
+use super::hist::{Series, quantiles};
 use crate::number::general;
 use axis::Axis;
 use kdyno_stats::hist::Buckets;
 use std::fmt::Write;
-
-/// What is drawn in one colour: a variant, a file, a key.
-#[derive(Clone, Debug)]
-pub struct Series {
-    /// Its name.
-    pub name: String,
-    /// A histogram per run.
-    pub runs: Vec<Buckets>,
-}
 
 /// What was counted in a stretch of time.
 #[derive(Clone, Debug)]
@@ -45,15 +37,6 @@ pub struct Page {
     /// The same over time, where that is known.
     pub over_time: Vec<Stretch>,
 }
-
-/// Quantiles in the page's table.
-const QUANTILES: [(&str, f64); 5] = [
-    ("p50", 0.5),
-    ("p90", 0.9),
-    ("p99", 0.99),
-    ("p99.9", 0.999),
-    ("max", 1.0),
-];
 
 /// The page; without an event it says so.
 #[must_use]
@@ -108,21 +91,15 @@ fn legend(series: &[Series]) -> String {
 /// Quantiles of the events of all runs of a series put together, as buckets.
 fn table(page: &Page) -> String {
     let mut out = String::from("<table><tr><th></th>");
-    for (name, _) in QUANTILES {
+    for (name, _) in quantiles::QUANTILES {
         let _ = write!(out, "<th>{name}</th>");
     }
     out.push_str("<th>outside</th></tr>\n");
     for series in page.series.iter().filter(|series| !series.runs.is_empty()) {
-        let pooled = pooled(&series.runs);
+        let pooled = series.pooled();
         let _ = write!(out, "<tr><th>{}</th>", escaped(&series.name));
-        for (_, p) in QUANTILES {
-            let cell = pooled.quantile(p).map_or("-".to_owned(), |bounds| {
-                let end = |end: Option<f64>| {
-                    end.map_or("?".to_owned(), |value| axis::label(value, &page.unit))
-                };
-                format!("{} .. {}", end(bounds.low), end(bounds.high))
-            });
-            let _ = write!(out, "<td>{cell}</td>");
+        for (_, p) in quantiles::QUANTILES {
+            let _ = write!(out, "<td>{}</td>", quantiles::cell(&pooled, p, &page.unit));
         }
         let outside = match (pooled.below, pooled.above) {
             (0, 0) => String::new(),
@@ -132,18 +109,6 @@ fn table(page: &Page) -> String {
     }
     out.push_str("</table>\n");
     out
-}
-
-/// The events of all runs together.
-fn pooled(runs: &[Buckets]) -> Buckets {
-    let mut all = Buckets::default();
-    for run in runs {
-        all.below += run.below;
-        all.above += run.above;
-        all.buckets.extend(&run.buckets);
-    }
-    all.buckets.sort_by(|a, b| a.low.total_cmp(&b.low));
-    all
 }
 
 /// Text that is no markup.

@@ -4,6 +4,7 @@ mod comparing;
 mod distributions;
 mod fixture;
 mod golden;
+mod hist;
 mod judging;
 mod ministat;
 mod noise;

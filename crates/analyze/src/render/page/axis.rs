@@ -1,6 +1,5 @@
 //! The logarithmic axis of values.
 
-use crate::number::general;
 use kdyno_stats::hist::{Bucket, Buckets};
 
 /// From where to where values are drawn, in binary logarithms.
@@ -58,41 +57,9 @@ pub(super) fn octaves(bucket: &Bucket) -> (f64, f64) {
     (low.log2(), bucket.high.log2())
 }
 
-/// Units of time, each with how many nanoseconds it has.
-const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-
-/// A value with its unit; times in the unit that suits them.
-pub(super) fn label(value: f64, unit: &str) -> String {
-    let Some((_, scale)) = TIMES.iter().find(|(name, _)| *name == unit) else {
-        return match unit {
-            "" => general(value, 4),
-            unit => format!("{} {unit}", general(value, 4)),
-        };
-    };
-    let nanoseconds = value * scale;
-    let fitting = TIMES.iter().rev().find(|(_, size)| nanoseconds >= *size);
-    let (name, size) = fitting.unwrap_or(&TIMES[0]);
-    format!("{} {name}", general(nanoseconds / size, 4))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_in_the_unit_that_suits_them() {
-        for (value, unit, text) in [
-            (0.0, "ns", "0 ns"),
-            (999.0, "ns", "999 ns"),
-            (1500.0, "ns", "1.5 us"),
-            (2e6, "us", "2 s"),
-            (0.25, "ms", "250 us"),
-            (12.0, "KB", "12 KB"),
-            (12.0, "", "12"),
-        ] {
-            assert_eq!(label(value, unit), text);
-        }
-    }
 
     #[test]
     fn marks_are_few_on_long_axes_and_dense_on_short_ones() {

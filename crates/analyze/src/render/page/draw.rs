@@ -1,8 +1,9 @@
 //! The drawings: shares, tails, and events over time.
 
-use super::axis::{Axis, label, octaves};
-use super::{Series, Stretch, px};
+use super::axis::{Axis, octaves};
+use super::{Stretch, px};
 use crate::number::general;
+use crate::render::hist::{Series, unit::label};
 use kdyno_stats::hist::Buckets;
 use std::fmt::Write;
 
