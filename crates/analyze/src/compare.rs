@@ -136,7 +136,8 @@ fn counts(rows: &[&RunRow], variant: &VariantName) -> Counts {
     }
 }
 
-fn is_compared(row: &RunRow) -> bool {
+/// Whether a run's figures count: done, and no warm-up.
+pub(crate) fn is_compared(row: &RunRow) -> bool {
     !row.warm_up && row.outcome.is_done()
 }
 

@@ -4,8 +4,12 @@
 //! never averaged inside one. Whole distributions are compared by exchanging the labels of whole
 //! runs, since the events of a run depend on each other.
 
+use crate::compare::is_compared;
+use crate::render::hist::Series;
 use crate::select::MetricGlobs;
-use kdyno_model::{Histogram, MetricName, RunRow, Unit, Value, VariantName};
+use kdyno_model::{
+    CaseRef, ClockKind, Histogram, MetricName, Reading, RunRow, Unit, Value, VariantName,
+};
 use kdyno_stats::hist::{Bounds, Bucket, Buckets};
 use kdyno_stats::permutation::BucketedRuns;
 use std::collections::BTreeMap;
@@ -86,45 +90,130 @@ pub fn quantiles(histogram: &Histogram) -> Vec<(&'static str, f64)> {
     found
 }
 
+/// One histogram metric of one place, with the runs of each variant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distribution {
+    /// What was run.
+    pub case: CaseRef,
+    /// Where.
+    pub testbox: String,
+    /// Which metric.
+    pub metric: MetricName,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// A series per variant that has events, in the order of the variants.
+    pub series: Vec<Series>,
+}
+
+/// What must be the same for histograms to be put together or set against each other.
+#[derive(Clone, PartialEq)]
+struct Basis {
+    metric: MetricName,
+    unit: Unit,
+    clock: ClockKind,
+    instrument: String,
+}
+
+/// The histogram metrics of runs, by place and metric. Runs of two instruments or on two kinds of
+/// clock are never put together.
+#[must_use]
+pub fn distributions(
+    rows: &[RunRow],
+    variants: &[VariantName],
+    metrics: Option<&MetricGlobs>,
+) -> Vec<Distribution> {
+    let mut places: Vec<(&CaseRef, &str, Vec<&RunRow>)> = Vec::new();
+    for row in rows.iter().filter(|row| is_compared(row)) {
+        let at = |place: &&mut (&CaseRef, &str, Vec<&RunRow>)| {
+            place.0 == &row.case && place.1 == row.testbox
+        };
+        match places.iter_mut().find(at) {
+            Some((_, _, rows)) => rows.push(row),
+            None => places.push((&row.case, &row.testbox, vec![row])),
+        }
+    }
+    let of_place = |(case, testbox, rows): (&CaseRef, &str, Vec<&RunRow>)| {
+        let found = bases(&rows, metrics).into_iter().map(|basis| {
+            let of = |name: &VariantName| Series {
+                name: name.to_string(),
+                runs: histograms(&rows, name, &basis),
+            };
+            let series = variants.iter().map(of);
+            Distribution {
+                case: case.clone(),
+                testbox: testbox.to_owned(),
+                series: series.filter(|series| !series.runs.is_empty()).collect(),
+                metric: basis.metric,
+                unit: basis.unit,
+            }
+        });
+        let found: Vec<Distribution> = found.collect();
+        found
+    };
+    let all = places.into_iter().flat_map(of_place);
+    all.filter(|found| !found.series.is_empty()).collect()
+}
+
 /// The histogram metrics of runs of one place, every column against the first.
 pub(crate) fn rows(
     compared: &[&RunRow],
     variants: &[VariantName],
     metrics: Option<&MetricGlobs>,
 ) -> Vec<DistributionRow> {
-    let mut found: Vec<(MetricName, Unit)> = Vec::new();
-    for reading in compared.iter().flat_map(|row| &row.rich) {
-        let wanted = metrics.is_none_or(|globs| globs.matches(&reading.metric));
-        let is_known = found.iter().any(|(known, _)| *known == reading.metric);
-        if matches!(reading.value, Value::Histogram(_)) && wanted && !is_known {
-            found.push((reading.metric.clone(), reading.unit.clone()));
-        }
-    }
-    let row = |(metric, unit): (MetricName, Unit)| {
-        let of = |variant| histograms(compared, variant, &metric, &unit);
+    let row = |basis: Basis| {
+        let of = |variant| histograms(compared, variant, &basis);
         let base = variants.first().map(of).unwrap_or_default();
         let later = variants.iter().skip(1);
         let cells = later.map(|variant| against(&base, &of(variant)));
         DistributionRow {
             cells: std::iter::once(None).chain(cells).collect(),
-            metric,
-            unit,
+            metric: basis.metric,
+            unit: basis.unit,
         }
     };
-    found.into_iter().map(row).collect()
+    bases(compared, metrics).into_iter().map(row).collect()
+}
+
+/// The histogram metrics there are.
+fn bases(rows: &[&RunRow], metrics: Option<&MetricGlobs>) -> Vec<Basis> {
+    let mut found: Vec<Basis> = Vec::new();
+    for row in rows {
+        for reading in &row.rich {
+            let wanted = metrics.is_none_or(|globs| globs.matches(&reading.metric));
+            let is_known = found
+                .iter()
+                .any(|known| known.is_of(reading) && known.fits(row));
+            if matches!(reading.value, Value::Histogram(_)) && wanted && !is_known {
+                found.push(Basis {
+                    metric: reading.metric.clone(),
+                    unit: reading.unit.clone(),
+                    clock: row.clock,
+                    instrument: row.instrument.clone(),
+                });
+            }
+        }
+    }
+    found
+}
+
+impl Basis {
+    fn is_of(&self, reading: &Reading) -> bool {
+        self.metric == reading.metric && self.unit == reading.unit
+    }
+
+    fn fits(&self, row: &RunRow) -> bool {
+        self.clock == row.clock && self.instrument == row.instrument
+    }
 }
 
 /// The metric's histograms of a variant's runs that have events.
-fn histograms(
-    compared: &[&RunRow],
-    variant: &VariantName,
-    metric: &MetricName,
-    unit: &Unit,
-) -> Vec<Buckets> {
-    let of_variant = compared.iter().filter(|row| row.variant == *variant);
+fn histograms(compared: &[&RunRow], variant: &VariantName, basis: &Basis) -> Vec<Buckets> {
+    let of_variant = compared
+        .iter()
+        .filter(|row| row.variant == *variant && basis.fits(row));
     let readings = of_variant.flat_map(|row| &row.rich);
     readings
-        .filter(|reading| reading.metric == *metric && reading.unit == *unit)
+        .filter(|reading| basis.is_of(reading))
         .filter_map(|reading| match &reading.value {
             Value::Histogram(histogram) => Some(buckets_of(histogram)),
             _ => None,

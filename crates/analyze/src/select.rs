@@ -52,7 +52,13 @@ impl MetricGlobs {
     /// Whether one of the globs matches `name`.
     #[must_use]
     pub fn matches(&self, name: &MetricName) -> bool {
-        self.0.iter().any(|glob| glob.is_match(name.as_str()))
+        self.is_match(name.as_str())
+    }
+
+    /// Whether one of the globs matches another kind of name.
+    #[must_use]
+    pub fn is_match(&self, name: &str) -> bool {
+        self.0.iter().any(|glob| glob.is_match(name))
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod extract;
 pub mod hdr;
+pub mod hist;
 pub mod long;
 
 pub use extract::{Extracted, RawOutput, RulesError, extract};

@@ -99,6 +99,19 @@ Rows are `name N Min Max Median Avg Stddev` on the scale; below, per machine: el
 none or worse, by an interval that the ends' own uncertainty is part of. Exit status 4 when no
 machine has a scale since its ends do not clearly differ.";
 
+const HIST_EXAMPLES: &str = "\
+Examples:
+  kdyno hist                                 histograms of the newest plan, variants beside each other
+  kdyno hist before.txt after.txt            of what bcc, bpftrace, perf, cyclictest, ... printed
+  funclatency-bpfcc -u vfs_read | kdyno hist -     whatever it is, it is recognised
+  kdyno hist --format table a.txt b.txt      a row per bucket, a column per input
+  kdyno hist --format table --steps 5us..100us,1ms..20ms a.txt
+  kdyno hist --format html -o latency.html   drawings, for a mail or a browser
+  kdyno hist --format bpftrace wakeups.hlog  an HDR log as bpftrace would print it
+
+Read are bcc and libbpf-tools, bpftrace, perf ftrace latency, cyclictest, rtla, hist triggers of
+ftrace, fio, HDR histograms and bucket tables, also out of mails (docs/histograms.md).";
+
 const PROGRAM_EXAMPLES: &str = "\
 Examples:
   kdyno program list                         all programs, and which are installed here
@@ -152,6 +165,9 @@ pub enum Command {
     /// Put figures on a scale where one variant is 0 and another is 1, per machine
     #[command(after_help = NORMALIZE_EXAMPLES)]
     Normalize(NormalizeArgs),
+    /// Show distributions: of runs, or of what tracing tools printed
+    #[command(after_help = HIST_EXAMPLES)]
+    Hist(HistArgs),
     /// The programs that a job can name: list, show, check
     #[command(after_help = PROGRAM_EXAMPLES)]
     Program(ProgramArgs),
@@ -401,6 +417,64 @@ pub struct NormalizeArgs {
     /// Metrics that match instead of the headline ones (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub metric: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum HistFormat {
+    /// What suits: rows of powers of two, or, of several, shares side by side; and quantiles
+    #[default]
+    Text,
+    /// As bcc prints it: powers of two, or rows of --steps
+    Bcc,
+    /// As bpftrace prints maps: powers of two, or rows of --steps
+    Bpftrace,
+    /// As perf ftrace latency prints it
+    PerfFtrace,
+    /// A row per bucket of --steps, a column per series, `.` for none
+    Table,
+    /// Quantiles, each as the bounds of its bucket
+    Quantiles,
+    /// Each series beside the first, as shares, with what became of each mode
+    Shares,
+    /// A page with drawings
+    Html,
+    /// A line per bucket: series,run,low,high,count,unit
+    Csv,
+    /// Everything, for programs
+    Json,
+    /// An HDR histogram (V2, compressed)
+    Hdr,
+    /// An HDR interval log, a line per series
+    Hlog,
+}
+
+#[derive(Debug, Args)]
+pub struct HistArgs {
+    /// Files (`-` is standard input), or a selection as in `compare` [default: the newest plan]
+    #[arg(value_name = "FILE|SELECT")]
+    pub what: Vec<String>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    pub format: HistFormat,
+    /// Which tool printed the files [default: it is recognised]
+    #[arg(long, value_name = "TOOL")]
+    pub from: Option<kdyno_formats::hist::Tool>,
+    /// Of runs: only metrics that match (repeatable)
+    #[arg(long, value_name = "GLOB")]
+    pub metric: Vec<String>,
+    /// Of files: only sections, keys or threads that match (repeatable)
+    #[arg(long, value_name = "GLOB")]
+    pub section: Vec<String>,
+    /// The unit of the rows: ns, us, ms or s [default: us for bcc, else that of the values]
+    #[arg(long, value_name = "UNIT")]
+    pub unit: Option<String>,
+    /// Rows of one width, as STEP..END or several with commas [default of the table:
+    /// 10us..500us,500us..10ms]
+    #[arg(long, value_name = "STEPS")]
+    pub steps: Option<kdyno_analyze::render::hist::steps::Steps>,
+    /// Where to write it instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ mod compare;
 mod context;
 mod doctor;
 mod generate;
+mod hist;
 mod import;
 mod index;
 mod list;
@@ -81,6 +82,7 @@ fn command_line() -> ExitCode {
         cli::Command::Show(args) => show::command(&args, &mut context),
         cli::Command::Stat(args) => stat::command(&args, &mut context),
         cli::Command::Normalize(args) => normalize::command(&args, &mut context),
+        cli::Command::Hist(args) => hist::command(&args, &mut context),
         cli::Command::Program(args) => program::command(&args, &mut context),
         cli::Command::Doctor(args) => doctor::command(&args, &mut context),
         cli::Command::Import(args) => import::command(&args, &mut context),
