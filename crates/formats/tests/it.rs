@@ -1,5 +1,8 @@
 //! Extraction from the outside: rules and raw output in, readings out.
 
+#[path = "it/hist.rs"]
+mod hist;
+
 use kdyno_formats::{RawOutput, extract};
 use kdyno_model::{
     Better, BoxFacts, ClockKind, Column, ColumnKind, Derive, ExtractRules, FailReason, LineRule,
@@ -19,6 +22,7 @@ fn measurement(rounds: Vec<Round>) -> Measurement {
             start_raw_ns: 0,
             end_raw_ns: 2_000_000_000,
             start_unix_ns: 0,
+            start_monotonic_ns: None,
         },
         clock: ClockKind::Wall,
         rounds,
@@ -422,6 +426,9 @@ fn histogram(sub_buckets: Option<u64>) -> ExtractRules {
                 value: "ns".to_owned(),
                 count: "n".to_owned(),
                 sub_buckets,
+                total: None,
+                min: None,
+                max: None,
             }),
             ..rule("latency", reduce("ns", Reduce::Sum, Reduce::Mean))
         }],
@@ -468,4 +475,62 @@ fn counts_that_are_none_make_no_histogram() {
         assert!(readings.iter().all(|r| r.metric.as_str() != "t.latency"));
         assert!(problem.is_some());
     }
+}
+
+/// A table with a column per thread and one of all, as cyclictest prints it.
+#[test]
+fn several_numbers_of_a_line_and_what_lies_beyond_the_counts() {
+    let mut rules = rules(
+        r"^(?P<us>\d+) .*\t0*(?P<n>[1-9]\d*)$",
+        vec![
+            MetricRule {
+                derive: Some(Derive::Histogram {
+                    value: "us".to_owned(),
+                    count: "n".to_owned(),
+                    sub_buckets: None,
+                    total: Some("all".to_owned()),
+                    min: Some("min".to_owned()),
+                    max: Some("max".to_owned()),
+                }),
+                ..rule("latency", reduce("us", Reduce::Sum, Reduce::Mean))
+            },
+            rule("mean", reduce("avg", Reduce::Mean, Reduce::Mean)),
+        ],
+    );
+    let line = |pattern: &str, each: Option<&str>| LineRule {
+        pattern: pattern.to_owned(),
+        each: each.map(str::to_owned),
+        ..LineRule::default()
+    };
+    rules.lines.extend([
+        line("^min:", Some(r"(?P<min>\d+)")),
+        line("^avg:", Some(r"(?P<avg>\d+)")),
+        line("^max:", Some(r"(?P<max>\d+)")),
+        line(r"^in all:.* (?P<all>\d+)$", None),
+    ]);
+    let text = |all: u64| {
+        format!(
+            "03 1\t2\t3\n04 0\t0\t0\n05 1\t0\t1\nmin: 3 4 3\navg: 3 5\nmax: 5 9 9\nin all: 2 4 {all}\n"
+        )
+    };
+    let (readings, problem) = run(&rules, &[&text(6)]);
+    assert_eq!(problem, None);
+    assert_eq!(scalar(&readings, "t.mean"), 4.0);
+    let Value::Histogram(histogram) = &readings[0].value else {
+        panic!("no histogram: {readings:?}");
+    };
+    let counts: Vec<(f64, u64)> = histogram.buckets.iter().map(|b| (b.low, b.count)).collect();
+    assert_eq!(counts, [(3.0, 3), (5.0, 1)]);
+    assert_eq!(
+        (histogram.overflow, histogram.min, histogram.max),
+        (2, Some(3.0), Some(9.0))
+    );
+    // Fewer than were counted: then nothing of it can be trusted.
+    let (readings, _) = run(&rules, &[&text(3)]);
+    assert!(
+        readings
+            .iter()
+            .all(|r| !matches!(r.value, Value::Histogram(_))),
+        "{readings:?}"
+    );
 }

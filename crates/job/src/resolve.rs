@@ -107,6 +107,7 @@ pub fn resolve(
                 .unwrap_or(COMMAND_TIMEOUT_MS),
         },
         monitors: monitors.unwrap_or_else(defaults),
+        functions: Vec::new(),
         parameters: names.texts.clone(),
     };
     Ok(Resolved {

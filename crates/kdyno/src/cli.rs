@@ -108,6 +108,7 @@ Examples:
   kdyno hist --format table --steps 5us..100us,1ms..20ms a.txt
   kdyno hist --format html -o latency.html   drawings, for a mail or a browser
   kdyno hist --format bpftrace wakeups.hlog  an HDR log as bpftrace would print it
+  kdyno hist --func vfs_read -n 100 -- ls    time a function of the kernel over 100 runs, without BPF
 
 Read are bcc and libbpf-tools, bpftrace, perf ftrace latency, cyclictest, rtla, hist triggers of
 ftrace, fio, HDR histograms and bucket tables, also out of mails (docs/histograms.md).";
@@ -206,7 +207,7 @@ pub enum Command {
     },
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct RunArgs {
     /// A job file (*.yaml), or commands for /bin/sh, each a variant
     #[arg(value_name = "JOB.yaml|COMMAND")]
@@ -261,6 +262,12 @@ pub struct RunArgs {
     /// Run although another run holds this machine: they will disturb each other
     #[arg(long)]
     pub force: bool,
+    /// Time a function of the kernel meanwhile, without BPF (repeatable)
+    #[arg(long = "func", value_name = "FUNCTION")]
+    pub functions: Vec<String>,
+    /// Which calls of --func count, as the kernel's event filters say it: `arg3 > 100`
+    #[arg(long = "filter", value_name = "FILTER", requires = "functions")]
+    pub function_filter: Option<String>,
     /// Do not look for what makes noise on this machine before measuring
     #[arg(long)]
     pub no_doctor: bool,
@@ -270,7 +277,7 @@ pub struct RunArgs {
     /// Finish the newest unfinished plan
     #[arg(
         long,
-        conflicts_with_all = ["what", "exec", "runs", "warm_up", "variants", "label", "seed", "testbox", "dry_run", "yes", "until_decided", "aa"]
+        conflicts_with_all = ["what", "exec", "runs", "warm_up", "variants", "label", "seed", "testbox", "dry_run", "yes", "until_decided", "aa", "functions"]
     )]
     pub resume: bool,
 }
@@ -475,6 +482,29 @@ pub struct HistArgs {
     /// Where to write it instead of to standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Run a command and time a function of the kernel meanwhile, without BPF (repeatable)
+    #[arg(
+        long = "func",
+        value_name = "FUNCTION",
+        requires = "exec",
+        conflicts_with_all = ["what", "from", "section", "metric"]
+    )]
+    pub functions: Vec<String>,
+    /// Which calls of --func count, as the kernel's event filters say it: `arg3 > 100`
+    #[arg(long = "filter", value_name = "FILTER", requires = "functions")]
+    pub function_filter: Option<String>,
+    /// How often the command is run with --func
+    #[arg(
+        short = 'n',
+        long = "rounds",
+        value_name = "ROUNDS",
+        default_value_t = 1,
+        requires = "functions"
+    )]
+    pub rounds: u32,
+    /// The command of --func and its arguments
+    #[arg(last = true, value_name = "CMD ARGS", requires = "functions")]
+    pub exec: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -5,9 +5,12 @@ use crate::context::{Context, Status, UsageError};
 use crate::index;
 use crate::list::time_text;
 use anyhow::Context as _;
+use kdyno_analyze::distribution::buckets_of;
 use kdyno_analyze::number::general;
-use kdyno_model::{Command, Measurement, Reading, Role, RunRecord, Value};
+use kdyno_formats::threads::{Thread, worst_first};
+use kdyno_model::{ColumnKind, Command, Measurement, Reading, Role, RunRecord, SeriesSet, Value};
 use kdyno_rundir::RunReader;
+use kdyno_stats::series::{Burst, burst};
 use kdyno_store::{RunFilter, Scalars};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -28,7 +31,12 @@ pub fn command(args: &ShowArgs, context: &mut Context) -> anyhow::Result<Status>
         facts(&reader.measurement()?).into_bytes()
     } else {
         let record = reader.record()?;
-        let mut text = summary(&record, &reader.measurement()?, args.all);
+        let measurement = reader.measurement()?;
+        let mut text = summary(&record, &measurement, args.all);
+        if record.trial.case.testcase == "cyclictest" {
+            let output = reader.stdout()?.unwrap_or_default();
+            text.push_str(&threads(&output, &measurement, &reader.series()?));
+        }
         let _ = writeln!(text, "\nkept in {}", path.display());
         text.into_bytes()
     };
@@ -179,8 +187,8 @@ fn readings(readings: &[Reading], all: bool, out: &mut String) {
             }
             Value::Series { values, .. } => format!("series of {}", values.len()),
             Value::Histogram(histogram) => {
-                let count: u64 = histogram.buckets.iter().map(|bucket| bucket.count).sum();
-                format!("{count} in {} buckets", histogram.buckets.len())
+                let count = buckets_of(histogram).count();
+                format!("{count} events")
             }
             Value::Summary { n, mean, .. } => format!("mean {} of {n}", general(*mean, 8)),
         };
@@ -200,6 +208,79 @@ fn readings(readings: &[Reading], all: bool, out: &mut String) {
     if hidden > 0 {
         let _ = writeln!(out, "  {hidden} readings of monitors not shown: --all");
     }
+}
+
+/// The measuring threads of cyclictest, the one that woke latest first, and what monitors saw then.
+fn threads(output: &[u8], measurement: &Measurement, series: &[SeriesSet]) -> String {
+    let mut out = String::new();
+    for (number, round) in measurement.rounds.iter().enumerate() {
+        let end = |byte: u64| {
+            usize::try_from(byte)
+                .unwrap_or(usize::MAX)
+                .min(output.len())
+        };
+        let own = output.get(end(round.stdout_from)..end(round.stdout_to));
+        let threads = worst_first(&String::from_utf8_lossy(own.unwrap_or_default()));
+        let Some(worst) = threads.first() else {
+            continue;
+        };
+        let of_round = match measurement.rounds.len() {
+            1 => String::new(),
+            rounds => format!(", round {} of {rounds}", number + 1),
+        };
+        let _ = writeln!(out, "\nthreads, the worst first{of_round}");
+        // Within the window, where both clocks are known.
+        let at_ns = |thread: &Thread| {
+            let start = measurement.window.start_monotonic_ns?;
+            thread.max_at_us?.checked_mul(1000)?.checked_sub(start)
+        };
+        for thread in &threads {
+            #[expect(clippy::cast_precision_loss, reason = "shown to a millisecond")]
+            let when = at_ns(thread).map_or_else(
+                || "time not recorded".to_owned(),
+                |at| format!("at {:.3} s", at as f64 / 1e9),
+            );
+            let _ = writeln!(
+                out,
+                "  thread {:<3} max {:>6} us {when:<18} mean {:>4} min {:>4} us, {} wake-ups",
+                thread.number, thread.max_us, thread.mean_us, thread.min_us, thread.wakeups
+            );
+        }
+        if let Some(at) = at_ns(worst) {
+            out.push_str(&what_ran(series, at));
+        }
+    }
+    out
+}
+
+/// The running totals that grew much faster around a moment than usually.
+fn what_ran(series: &[SeriesSet], at_ns: u64) -> String {
+    const TIMES: f64 = 3.0;
+    const MOST: usize = 5;
+    let mut bursts: Vec<(&str, Burst)> = series
+        .iter()
+        .flat_map(|set| set.columns.iter().map(move |column| (set, column)))
+        .filter(|(_, column)| column.kind == ColumnKind::Counter)
+        .filter_map(|(set, column)| {
+            let burst = burst(&set.t_ns, &column.values, at_ns)?;
+            Some((column.metric.as_str(), burst))
+        })
+        .filter(|(_, burst)| burst.rate >= TIMES * burst.usual.max(1.0))
+        .collect();
+    bursts.sort_by(|a, b| {
+        let ratio = |burst: &Burst| burst.rate / burst.usual.max(1.0);
+        ratio(&b.1).total_cmp(&ratio(&a.1))
+    });
+    if bursts.is_empty() {
+        let known = "no monitor saw more than usual around the worst wake-up";
+        return format!("  {known} (they look once a second, at totals)\n");
+    }
+    let mut out = String::from("  what monitors saw around the worst wake-up, per second\n");
+    for (name, burst) in bursts.into_iter().take(MOST) {
+        let (rate, usual) = (general(burst.rate, 4), general(burst.usual, 4));
+        let _ = writeln!(out, "    {name}: {rate}, usually {usual}");
+    }
+    out
 }
 
 fn facts(measurement: &Measurement) -> String {

@@ -38,5 +38,5 @@ pub use row::{RunRow, Scalar};
 pub use rules::{Derive, ExtractRules, LineRule, MetricRule, OutputStream, Quantity, Reduce};
 pub use run_set::{Residual, RunSet, SetFigure};
 pub use testbox::{Preparation, Recovery, Testbox, TestboxError};
-pub use trial::{Around, Command, Ready, Rounds, Server, Setting, Trial, Work};
+pub use trial::{Around, Command, FunctionProbe, Ready, Rounds, Server, Setting, Trial, Work};
 pub use values::{BlockValue, ValueRow, ValueTable};

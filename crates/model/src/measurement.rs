@@ -12,6 +12,10 @@ pub struct Window {
     pub end_raw_ns: u64,
     /// Start as wall-clock time, nanoseconds since 1970, for people and for logs.
     pub start_unix_ns: i64,
+    /// Start on `CLOCK_MONOTONIC`, the clock of programs that print times, nanoseconds; `None` in
+    /// runs of older versions.
+    #[serde(default)]
+    pub start_monotonic_ns: Option<u64>,
 }
 
 impl Window {

@@ -26,6 +26,10 @@ pub struct LineRule {
     /// A regular expression. Each named group is a stream of numbers; with a group `key`, the
     /// group `value` belongs to the metric that `key` names, in the unit of the group `unit`.
     pub pattern: String,
+    /// A regular expression that is looked for again and again in the lines that `pattern` matches,
+    /// and whose groups count instead of that one's.
+    #[serde(default)]
+    pub each: Option<String>,
     /// Where to look.
     #[serde(default)]
     pub from: OutputStream,
@@ -109,6 +113,16 @@ pub enum Derive {
         /// Each power of two is divided into so many equal buckets, of which a value is any
         /// number inside; each whole number has a bucket of its own when absent.
         sub_buckets: Option<u64>,
+        /// The stream of how many events there are, summed: those beyond the ones that are counted
+        /// lie above them.
+        #[serde(default)]
+        total: Option<String>,
+        /// The stream of exact smallest values.
+        #[serde(default)]
+        min: Option<String>,
+        /// The stream of exact largest values.
+        #[serde(default)]
+        max: Option<String>,
     },
 }
 

@@ -99,6 +99,15 @@ pub struct Rounds {
     pub until_ms: Option<u64>,
 }
 
+/// A function of the kernel whose calls are timed during a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionProbe {
+    /// Its name, as in `/proc/kallsyms`.
+    pub function: String,
+    /// Which calls count, as the kernel's event filters say it (`arg3 > 100`); all when absent.
+    pub filter: Option<String>,
+}
+
 /// What a trial executes. Percentages and sizes are resolved: two variants of a case differ
 /// only where the job says so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +135,9 @@ pub struct Work {
     pub timeout_ms: u64,
     /// Monitors that watch it, by name.
     pub monitors: Vec<String>,
+    /// Functions of the kernel that are timed meanwhile.
+    #[serde(default)]
+    pub functions: Vec<FunctionProbe>,
     /// Parameters for the extraction rules and for people, by name.
     pub parameters: BTreeMap<String, String>,
 }

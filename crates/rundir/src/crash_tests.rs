@@ -41,6 +41,7 @@ fn trial(plan: PlanId) -> Trial {
             },
             timeout_ms: 1,
             monitors: Vec::new(),
+            functions: Vec::new(),
             parameters: Default::default(),
         },
     }

@@ -48,6 +48,45 @@ pub fn counter_rate(t_ns: &[u64], values: &[Option<f64>]) -> Option<f64> {
     Some(total / span_ns(&samples) * NS_PER_SECOND).filter(|rate| rate.is_finite())
 }
 
+/// How a running total grew around a moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Burst {
+    /// Per second, between the samples on either side of the moment.
+    pub rate: f64,
+    /// Per second, the median of all other intervals.
+    pub usual: f64,
+}
+
+/// The growth of a running total around `at_ns` beside its usual one; `None` with fewer than three
+/// other intervals, for a moment outside of the samples, or for a total that went backwards.
+#[must_use]
+pub fn burst(t_ns: &[u64], values: &[Option<f64>], at_ns: u64) -> Option<Burst> {
+    const LEAST_OTHERS: usize = 3;
+    counter_total(values)?;
+    let samples = present(t_ns, values);
+    let (mut around, mut others) = (None, Vec::new());
+    for pair in samples.windows(2) {
+        let [(from, first), (to, last)] = pair else {
+            continue;
+        };
+        let rate = (last - first) / ns(to.saturating_sub(*from)) * NS_PER_SECOND;
+        if !rate.is_finite() {
+            continue;
+        }
+        match (*from..*to).contains(&at_ns) {
+            true => around = Some(rate),
+            false => others.push(rate),
+        }
+    }
+    if others.len() < LEAST_OTHERS {
+        return None;
+    }
+    Some(Burst {
+        rate: around?,
+        usual: crate::Summary::of(&others)?.median,
+    })
+}
+
 fn present(t_ns: &[u64], values: &[Option<f64>]) -> Vec<(u64, f64)> {
     t_ns.iter()
         .zip(values)
@@ -123,5 +162,22 @@ mod tests {
             let slack = 1e-9 * low.abs().max(high.abs());
             prop_assert!(low - slack <= mean && mean <= high + slack);
         }
+    }
+
+    #[test]
+    fn a_burst_is_the_interval_around_the_moment_beside_the_others() {
+        let t: Vec<u64> = (0..=5).map(|second| second * 1_000_000_000).collect();
+        let values: Vec<Option<f64>> = [0.0, 10.0, 20.0, 520.0, 530.0, 540.0].map(Some).to_vec();
+        let burst_at = |at: u64| burst(&t, &values, at);
+        assert_eq!(
+            burst_at(2_500_000_000),
+            Some(Burst {
+                rate: 500.0,
+                usual: 10.0
+            })
+        );
+        assert_eq!(burst_at(5_000_000_000), None);
+        assert_eq!(burst(&t[..3], &values[..3], 0), None);
+        assert_eq!(burst(&t, &[Some(5.0), Some(1.0), Some(2.0)], 0), None);
     }
 }

@@ -5,6 +5,7 @@
 //! A last line cut short belongs to a change that was never made.
 
 use crate::cgroup;
+use crate::functions::Traced;
 use crate::root::SysRoot;
 use crate::scratch;
 use crate::settings::{is_pool, value_in, write_value};
@@ -53,6 +54,8 @@ pub(crate) enum Change {
         /// Its number.
         number: u32,
     },
+    /// A function of the kernel is about to be timed.
+    Traced(Traced),
     /// A trial is about to start processes.
     Run {
         /// What all of them carry in their environment.
@@ -231,6 +234,15 @@ pub(crate) fn undo(
                 Err(error) => failures.push(error.to_string()),
             }
         }
+        for traced in traced_in(&changes) {
+            match traced.remove() {
+                Ok(true) => recovery
+                    .removed
+                    .push(format!("probes of {}", traced.probe.function)),
+                Ok(false) => {}
+                Err(error) => failures.push(error.to_string()),
+            }
+        }
         let ended = trials.end();
         recovery
             .removed
@@ -285,6 +297,13 @@ fn cgroups_in(changes: &[Change]) -> Vec<&Path> {
         _ => None,
     });
     cgroups.filter(|path| path.is_dir()).collect()
+}
+
+fn traced_in(changes: &[Change]) -> impl Iterator<Item = &Traced> {
+    changes.iter().filter_map(|change| match change {
+        Change::Traced(traced) => Some(traced),
+        _ => None,
+    })
 }
 
 /// Removes directories, swap and zram devices of trials. A reboot ends mounts and swap but leaves

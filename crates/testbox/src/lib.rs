@@ -9,6 +9,7 @@ mod around;
 mod cgroup;
 pub mod doctor;
 pub mod facts;
+pub mod functions;
 mod guardian;
 mod interrupt;
 mod journal;

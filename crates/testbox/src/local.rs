@@ -3,13 +3,14 @@
 use crate::around;
 use crate::cgroup::TrialCgroups;
 use crate::facts::{KernelLog, read_facts};
+use crate::functions::{Functions, function_file};
 use crate::guardian::Guardian;
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Change, Journal};
 use crate::lock::{MachineLock, boot_id};
 use crate::monitors::{
     self, MonitorThread,
-    clock::{raw_ns, thread_cpu_ns},
+    clock::{monotonic_ns, raw_ns, thread_cpu_ns},
 };
 use crate::root::SysRoot;
 use crate::runner::{self, Ended, Environment};
@@ -202,13 +203,16 @@ impl LocalTestbox {
             return Ok(Measured::nothing(setting_failed(&error)));
         }
         let directory = scratch.directory_path();
+        let Held {
+            guardian, journal, ..
+        } = self.held()?;
         let environment = Environment {
             work: &trial.work,
             run,
             program: &options.program,
             scratch: directory.as_deref(),
             cgroups: &cgroups,
-            guardian: &self.held()?.guardian,
+            guardian,
             interrupt: options.interrupt.as_ref(),
         };
         let server = match around::begin(&trial.work, &environment, raw_dir)? {
@@ -216,6 +220,17 @@ impl LocalTestbox {
             Err(outcome) => {
                 end_leftovers(run, None, &spared, cgroups, notes);
                 return Ok(Measured::nothing(outcome));
+            }
+        };
+        let begun = Functions::begin(&options.root, &trial.work.functions, run, journal);
+        let functions = match begun {
+            Ok(functions) => functions,
+            Err(error) => {
+                if let Some(server) = server {
+                    notes.extend(server.end()?);
+                }
+                end_leftovers(run, None, &spared, cgroups, notes);
+                return Ok(Measured::nothing(setting_failed(&error)));
             }
         };
         let watched = monitors::Watched {
@@ -233,6 +248,8 @@ impl LocalTestbox {
         let start_raw_ns = watch
             .as_ref()
             .map_or_else(raw_ns, MonitorThread::start_raw_ns);
+        let start_monotonic_ns =
+            monotonic_ns().saturating_sub(raw_ns().saturating_sub(start_raw_ns));
         let clock_before = ahead_of_monotonic_ns();
         let cpu_before = thread_cpu_ns();
         let ended = runner::run_rounds(&environment, raw_dir, start_raw_ns);
@@ -243,6 +260,7 @@ impl LocalTestbox {
         let (series, overhead, lost) =
             watch.map_or_else(|| Ok(Default::default()), MonitorThread::stop)?;
         notes.extend(lost);
+        keep_counts(functions, raw_dir)?;
         if let Some(server) = server {
             notes.extend(server.end()?);
         }
@@ -260,6 +278,7 @@ impl LocalTestbox {
                 start_raw_ns,
                 end_raw_ns,
                 start_unix_ns,
+                start_monotonic_ns: Some(start_monotonic_ns),
             },
             series,
             overhead: MonitorOverhead {
@@ -268,6 +287,18 @@ impl LocalTestbox {
             },
         })
     }
+}
+
+/// Writes the counts of each function beside the raw output, as the kernel printed them, and removes
+/// the probes.
+fn keep_counts(functions: Functions, raw_dir: &Path) -> Result<(), TestboxError> {
+    let texts = functions.read();
+    functions.end()?;
+    for (place, text) in texts?.into_iter().enumerate() {
+        let path = raw_dir.join(function_file(place));
+        std::fs::write(&path, text).map_err(|error| TestboxError::at(&path, error))?;
+    }
+    Ok(())
 }
 
 /// Ends whatever a program left behind, by cgroup, group, environment and descent.

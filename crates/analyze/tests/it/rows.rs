@@ -33,6 +33,7 @@ fn record(readings: Vec<Reading>) -> RunRecord {
         },
         timeout_ms: 1000,
         monitors: Vec::new(),
+        functions: Vec::new(),
         parameters: BTreeMap::new(),
     };
     let trial = Trial {

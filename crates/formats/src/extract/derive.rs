@@ -83,7 +83,14 @@ fn compute(derive: &Derive, found: &Found, measurement: &Measurement) -> Option<
             value,
             count,
             sub_buckets,
-        } => histogram(found, value, count, *sub_buckets).map(Value::Histogram),
+            total,
+            min,
+            max,
+        } => histogram(found, value, count, *sub_buckets)
+            .and_then(|histogram| {
+                completed(found, histogram, [total, min, max].map(Option::as_deref))
+            })
+            .map(Value::Histogram),
         one => number(one, found, measurement).map(Value::Scalar),
     }
 }
@@ -110,6 +117,39 @@ fn histogram(
     (!buckets.is_empty()).then(|| Histogram {
         buckets: buckets.into_values().collect(),
         ..Histogram::default()
+    })
+}
+
+/// The histogram with what other streams tell of it: how many events there are, the smallest and the
+/// largest. `None` where it has more events than there are.
+fn completed(
+    found: &Found,
+    histogram: Histogram,
+    [total, min, max]: [Option<&str>; 3],
+) -> Option<Histogram> {
+    let numbers = |stream: &str| {
+        found
+            .streams
+            .get(stream)
+            .map(|rounds| rounds.iter().flatten())
+    };
+    let extreme = |stream: Option<&str>, pick: fn(f64, f64) -> f64| {
+        stream.and_then(|stream| numbers(stream)?.copied().reduce(pick))
+    };
+    let counted: u64 = histogram.buckets.iter().map(|bucket| bucket.count).sum();
+    let overflow = match total {
+        None => 0,
+        Some(stream) => {
+            let mut parts = numbers(stream)?;
+            let all = parts.try_fold(0_u64, |sum, part| sum.checked_add(whole(*part)?))?;
+            all.checked_sub(counted)?
+        }
+    };
+    Some(Histogram {
+        overflow,
+        min: extreme(min, f64::min),
+        max: extreme(max, f64::max),
+        ..histogram
     })
 }
 

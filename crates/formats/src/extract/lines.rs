@@ -31,6 +31,8 @@ pub(super) struct Keyed {
 
 struct Rule {
     regex: Regex,
+    /// What is looked for in the lines that `regex` matches, as often as it is there.
+    each: Option<Regex>,
     from: OutputStream,
     names: Vec<String>,
     after: Vec<Regex>,
@@ -97,13 +99,17 @@ fn compile(rules: &ExtractRules, line: &LineRule) -> Result<Rule, RulesError> {
     };
     let after = line.after.iter().map(|pattern| regex(pattern));
     let of_line = regex(&line.pattern)?;
+    let each = line.each.as_deref().map(regex).transpose()?;
     Ok(Rule {
-        names: of_line
+        names: each
+            .as_ref()
+            .unwrap_or(&of_line)
             .capture_names()
             .flatten()
             .map(str::to_owned)
             .collect(),
         regex: of_line,
+        each,
         from: line.from,
         after: after.collect::<Result<_, _>>()?,
         until: line.until.as_deref().map(regex).transpose()?,
@@ -132,7 +138,12 @@ impl Found {
             if !section.holds(line) {
                 continue;
             }
-            if let Some(captures) = rule.regex.captures(line) {
+            let Some(captures) = rule.regex.captures(line) else {
+                continue;
+            };
+            let several = rule.each.as_ref().map(|each| each.captures_iter(line));
+            let whole = several.is_none().then_some(captures);
+            for captures in several.into_iter().flatten().chain(whole) {
                 if keyed {
                     self.take_key(&captures, line);
                 } else {

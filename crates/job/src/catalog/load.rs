@@ -320,8 +320,10 @@ fn check_streams(entry: &Entry<'_>, rules: &ExtractRules) -> Read<()> {
     let reads = |stream: &str| {
         let group = format!("(?P<{stream}>");
         let short = format!("(?<{stream}>");
-        let mut patterns = rules.lines.iter().map(|line| &line.pattern);
-        patterns.any(|pattern| pattern.contains(&group) || pattern.contains(&short))
+        rules.lines.iter().any(|line| {
+            let pattern = line.each.as_ref().unwrap_or(&line.pattern);
+            pattern.contains(&group) || pattern.contains(&short)
+        })
     };
     for rule in &rules.metrics {
         let streams: Vec<&String> = match &rule.derive {
@@ -333,7 +335,17 @@ fn check_streams(entry: &Entry<'_>, rules: &ExtractRules) -> Read<()> {
                     Quantity::CpuNs | Quantity::Rounds => None,
                 })
                 .collect(),
-            Some(Derive::Histogram { value, count, .. }) => vec![value, count],
+            Some(Derive::Histogram {
+                value,
+                count,
+                total,
+                min,
+                max,
+                ..
+            }) => {
+                let others = [total, min, max].into_iter().flatten();
+                [value, count].into_iter().chain(others).collect()
+            }
             None => Vec::new(),
         };
         if let Some(stream) = streams.into_iter().find(|stream| !reads(stream)) {
@@ -424,7 +436,7 @@ fn load_line(entry: &Entry<'_>) -> Read<LineRule> {
             ..LineRule::default()
         });
     }
-    entry.only(&["line", "from", "after", "until"])?;
+    entry.only(&["line", "each", "from", "after", "until"])?;
     let streams = [
         ("stdout", OutputStream::Stdout),
         ("stderr", OutputStream::Stderr),
@@ -437,6 +449,7 @@ fn load_line(entry: &Entry<'_>) -> Read<LineRule> {
     Ok(LineRule {
         pattern: entry.text("line")?,
         from,
+        each: entry.optional_text("each")?,
         after: entry.list("after", Entry::as_text)?,
         until: entry.optional_text("until")?,
     })
@@ -540,7 +553,7 @@ fn load_derive(entry: &Entry<'_>) -> Read<Derive> {
         });
     }
     if let Some(histogram) = entry.optional("histogram") {
-        histogram.only(&["value", "count", "sub_buckets"])?;
+        histogram.only(&["value", "count", "sub_buckets", "total", "min", "max"])?;
         let sub_buckets = histogram.optional("sub_buckets").map(|entry| {
             let number = entry.as_text()?.parse::<u64>().ok();
             let number = number.filter(|number| number.is_power_of_two());
@@ -550,6 +563,9 @@ fn load_derive(entry: &Entry<'_>) -> Read<Derive> {
             value: histogram.text("value")?,
             count: histogram.text("count")?,
             sub_buckets: sub_buckets.transpose()?,
+            total: histogram.optional_text("total")?,
+            min: histogram.optional_text("min")?,
+            max: histogram.optional_text("max")?,
         });
     }
     Ok(Derive::Spread {

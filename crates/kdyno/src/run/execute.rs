@@ -5,6 +5,7 @@ use super::event::{self, Event, TrialEnded, TrialPlace};
 use super::events::Events;
 use anyhow::Context as _;
 use kdyno_analyze::row_of;
+use kdyno_formats::functions::calls;
 use kdyno_formats::{RawOutput, extract};
 use kdyno_job::catalog::Catalog;
 use kdyno_job::plan::Plan;
@@ -15,6 +16,7 @@ use kdyno_model::{
 use kdyno_rundir::{PlanDir, Results, RunWriter};
 use kdyno_store::Index;
 use kdyno_testbox::Interrupt;
+use kdyno_testbox::functions::function_file;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -135,7 +137,10 @@ impl Execution<'_> {
         if measurement.outcome == Outcome::Interrupted {
             return Ok(None);
         }
-        let (readings, outcome, notes) = read_figures(&case.rules, &writer, &measurement)?;
+        let (mut readings, outcome, mut notes) = read_figures(&case.rules, &writer, &measurement)?;
+        if outcome.is_done() {
+            read_functions(trial, &writer, &measurement, &mut readings, &mut notes)?;
+        }
         let results = Results {
             origin: Origin::Measured,
             measurement,
@@ -193,6 +198,24 @@ fn read_figures(
         ));
     }
     Ok((extracted.readings, outcome, notes))
+}
+
+/// The counts of functions that were timed.
+fn read_functions(
+    trial: &Trial,
+    writer: &RunWriter,
+    measurement: &Measurement,
+    readings: &mut Vec<Reading>,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<()> {
+    for (place, probe) in trial.work.functions.iter().enumerate() {
+        let path = writer.raw_dir().join(function_file(place));
+        let text = std::fs::read(&path).with_context(|| path.display().to_string())?;
+        let found = calls(probe, &String::from_utf8_lossy(&text), measurement.clock);
+        readings.extend(found.readings);
+        notes.extend(found.notes);
+    }
+    Ok(())
 }
 
 /// The output as far as it is searched, and whether there is more of it. Nothing was written when

@@ -22,9 +22,12 @@ use kdyno_analyze::noise::NoiseMemory;
 use kdyno_analyze::render::text::{self, TextOptions};
 use kdyno_job::catalog::Catalog;
 use kdyno_job::plan::Plan;
-use kdyno_model::{BoxFacts, PlanId, Preparation, RunId, RunRow, SessionId, Setting, Testbox};
+use kdyno_model::{
+    BoxFacts, FunctionProbe, PlanId, Preparation, RunId, RunRow, SessionId, Setting, Testbox,
+};
 use kdyno_rundir::{PlanDir, RunReader, State};
 use kdyno_testbox::doctor::Level;
+use kdyno_testbox::functions::check;
 use kdyno_testbox::{
     Interrupt, LocalOptions, LocalTestbox, facts::read_facts, root::SysRoot, state_dir,
 };
@@ -60,8 +63,12 @@ fn run(args: &RunArgs, events: &mut Events<'_>) -> anyhow::Result<Status> {
         return resume(args, &catalog, events);
     }
     let (host, facts) = look_at_machine(args.testbox.as_deref())?;
+    let functions = functions(args)?;
     let id = PlanId::new_after(events.context.home()?.newest().0);
-    let planned = planning::plan(id, args, &host, &facts, &catalog)?;
+    let mut planned = planning::plan(id, args, &host, &facts, &catalog)?;
+    for trial in &mut planned.plan.trials {
+        trial.work.functions.clone_from(&functions);
+    }
     for note in &planned.notes {
         events.note(note);
     }
@@ -101,6 +108,17 @@ fn run(args: &RunArgs, events: &mut Events<'_>) -> anyhow::Result<Status> {
         resumed: false,
     };
     session.carry_out(dir, &mut testbox, events)
+}
+
+/// The functions to time, once this kernel can.
+fn functions(args: &RunArgs) -> anyhow::Result<Vec<FunctionProbe>> {
+    let probe = |function: &String| FunctionProbe {
+        function: function.clone(),
+        filter: args.function_filter.clone(),
+    };
+    let probes: Vec<FunctionProbe> = args.functions.iter().map(probe).collect();
+    check(&SysRoot::real(), &probes)?;
+    Ok(probes)
 }
 
 fn local(name: Option<String>, interrupt: Option<Interrupt>) -> anyhow::Result<LocalTestbox> {

@@ -41,6 +41,7 @@ pub fn trial(plan: PlanId) -> Trial {
             },
             timeout_ms: 1000,
             monitors: vec!["proc-vmstat".into()],
+            functions: Vec::new(),
             parameters: Default::default(),
         },
     }
@@ -65,6 +66,7 @@ pub fn results(values: &[f64]) -> Results {
                 start_raw_ns: 5,
                 end_raw_ns: 1_000_005,
                 start_unix_ns: 1_700_000_000_123_456_789,
+                start_monotonic_ns: Some(7),
             },
             clock: ClockKind::GuestWall,
             rounds: vec![Round::default(); 2],

@@ -1,0 +1,86 @@
+//! From the kernel's counts of a function's calls to readings.
+
+use crate::hist::{self, Tool};
+use kdyno_model::{
+    Better, ClockKind, FunctionProbe, Histogram, MetricName, Reading, Role, Unit, Value,
+};
+
+/// Nanoseconds of a microsecond, the unit of the readings.
+const NS_PER_US: f64 = 1000.0;
+
+/// The readings of one function, and what a reader must know of them.
+#[derive(Debug, Default)]
+pub struct Calls {
+    /// `func.NAME.latency` in octaves, `func.NAME.latency_linear` in buckets of one width.
+    pub readings: Vec<Reading>,
+    /// Calls that were not counted, and tables that cannot be read.
+    pub notes: Vec<String>,
+}
+
+/// Reads the tables of hist triggers over nanoseconds, octaves and buckets of one width, as the
+/// kernel prints them one below the other, and a last line `# missed calls: N`.
+#[must_use]
+pub fn calls(probe: &FunctionProbe, text: &str, clock: ClockKind) -> Calls {
+    let mut out = Calls::default();
+    let name = &probe.function;
+    for table in text.split("# event histogram").skip(1) {
+        let of_octaves = table.contains("lat.log2");
+        let suffix = if of_octaves {
+            "latency"
+        } else {
+            "latency_linear"
+        };
+        if !table.contains("hitcount:") {
+            continue;
+        }
+        let Ok(metric) = MetricName::new(format!("func.{name}.{suffix}")) else {
+            continue;
+        };
+        match hist::read(table.as_bytes(), Some(Tool::HistTrigger)) {
+            Ok(report) => {
+                let sections = report.sections.into_iter();
+                out.readings.extend(sections.map(|section| Reading {
+                    metric: metric.clone(),
+                    unit: Unit("us".to_owned()),
+                    better: Better::Lower,
+                    role: if of_octaves {
+                        Role::Headline
+                    } else {
+                        Role::Diagnostic
+                    },
+                    clock,
+                    value: Value::Histogram(in_microseconds(section.histogram)),
+                }));
+            }
+            Err(error) => out.notes.push(format!("counts of {name}: {error}")),
+        }
+    }
+    let missed = text.lines().find_map(|line| {
+        let number = line.strip_prefix("# missed calls: ")?;
+        number.trim().parse::<u64>().ok()
+    });
+    if let Some(missed) = missed.filter(|missed| *missed > 0) {
+        out.notes.push(format!(
+            "{missed} calls of {name} were not timed: too many at once"
+        ));
+    }
+    if out.readings.is_empty() && out.notes.is_empty() {
+        out.notes.push(format!("{name} was not called"));
+    }
+    out
+}
+
+fn in_microseconds(histogram: Histogram) -> Histogram {
+    let buckets = histogram.buckets.into_iter().map(|mut bucket| {
+        bucket.low /= NS_PER_US;
+        bucket.high /= NS_PER_US;
+        bucket
+    });
+    Histogram {
+        buckets: buckets.collect(),
+        min: histogram.min.map(|value| value / NS_PER_US),
+        max: histogram.max.map(|value| value / NS_PER_US),
+        sum: histogram.sum.map(|value| value / NS_PER_US),
+        ..histogram
+    }
+}
