@@ -238,7 +238,6 @@ fn cyclictest_has_a_section_per_thread() {
     // With a column of all threads, which is none.
     let all = CYCLICTEST
         .replace("\t000000\n", "\t000000\t000003\n")
-        .replace("000003\t000000\t000003", "000003\t000000\t000003")
         .replace("\t000007\n", "\t000007\t000008\n")
         .replace(
             "Total: 000000004 000000007",
@@ -397,11 +396,6 @@ fn bucket_tables_have_a_column_per_setting() {
             (500.0, 1000.0, 4),
             (1000.0, 2000.0, 1)
         ]
-        .map(|(low, high, count): (f64, f64, u64)| (
-            low,
-            if low == 1000.0 { 2000.0 } else { high },
-            count
-        ))
     );
     assert_eq!(original.histogram.overflow, 1);
     assert_eq!(total(&other.histogram), 1001);
@@ -522,18 +516,8 @@ fn corpus_files_give_their_values() {
             (4096.0, 8192.0, 9),
             (8192.0, 16384.0, 128),
             (16384.0, 32768.0, 68),
-            (
-                32768.0,
-                65536.0,
-                filled(&biolatency.sections[0].histogram)[7].2
-            ),
-            (
-                65536.0,
-                131_072.0,
-                filled(&biolatency.sections[0].histogram)[8].2
-            ),
             (131_072.0, 262_144.0, 10)
-        ][..filled(&biolatency.sections[0].histogram).len()]
+        ]
     );
     let runqlat = of("bpftrace-runqlat-example.txt");
     assert_eq!(runqlat.sections[0].unit.as_str(), "us");
