@@ -57,7 +57,8 @@ Examples:
 const WORKLOAD_EXAMPLES: &str = "\
 Examples:
   kdyno workload usemem --help               its options
-  kdyno workload usemem -n 2 16M             two processes that fill 16 MiB each, once";
+  kdyno workload usemem -n 2 16M             two processes that fill 16 MiB each, once
+  kdyno workload syslatency -t 1             how late threads wake up from a timer";
 
 const INDEX_EXAMPLES: &str = "\
 Examples:
@@ -183,11 +184,11 @@ pub enum Command {
     Index(IndexArgs),
     /// Put back what a run that died has left changed
     Restore,
-    /// Run a built-in workload by itself: usemem
+    /// Run a built-in workload by itself: usemem, syslatency
     #[command(after_help = WORKLOAD_EXAMPLES)]
     Workload {
-        /// usemem; see `kdyno workload usemem --help`
-        #[arg(value_parser = ["usemem"])]
+        /// usemem or syslatency; see `kdyno workload usemem --help`
+        #[arg(value_parser = ["usemem", "syslatency"])]
         name: String,
         /// Its own options
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

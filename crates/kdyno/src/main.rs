@@ -40,6 +40,10 @@ fn workload(mut words: impl Iterator<Item = OsString>) -> ExitCode {
             name_process("usemem");
             kdyno_workloads::usemem::run(words)
         }
+        Some(name) if name == "syslatency" => {
+            name_process("syslatency");
+            kdyno_workloads::syslatency::run(words)
+        }
         // Help and mistakes are clap's.
         _ => command_line(),
     }

@@ -99,6 +99,9 @@ pub(crate) enum Effect<O> {
     Size(fn(&mut O, u64)),
     /// A time with a suffix ns, us or ms; nanoseconds without one.
     Time(fn(&mut O, u64)),
+    /// A time with a suffix ns, us, ms or s, in nanoseconds; without one in units of so many
+    /// nanoseconds.
+    Span(u64, fn(&mut O, u64)),
     /// Two numbers with a colon between them.
     Pair(fn(&mut O, u64, u64)),
     Text(fn(&mut O, String)),
@@ -301,6 +304,13 @@ fn apply<O>(
             set(
                 options,
                 read.map_err(|e| e.with_hint("a time such as 500ns, 20us or 1ms"))?,
+            );
+        }
+        Effect::Span(unit, set) => {
+            let read = time(&option, &text, &UNITS, unit);
+            set(
+                options,
+                read.map_err(|e| e.with_hint("a time such as 20us, 1ms or 3s"))?,
             );
         }
         Effect::Pair(set) => {

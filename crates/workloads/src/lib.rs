@@ -8,4 +8,5 @@
 
 mod arguments;
 mod sys;
+pub mod syslatency;
 pub mod usemem;

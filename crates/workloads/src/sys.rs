@@ -6,16 +6,23 @@
     reason = "fork, poll, waitpid and the calls about memory have no safe form in the standard library"
 )]
 
+mod clock;
 mod files;
 mod meeting;
 mod memory;
 mod numa;
+mod pin;
 mod signal;
 
-pub(crate) use files::{memory_file, punch, will_be_needed, write_from};
+pub(crate) use clock::{
+    lock_everything, monotonic_ns, run_first_in_first_out, set_timer_slack, sleep_until,
+    thread_cpu_ns, timer_slack_ns,
+};
+pub(crate) use files::{file_system, memory_file, punch, will_be_needed, write_from};
 pub(crate) use meeting::Meeting;
 pub(crate) use memory::{HUGE_PAGE_BYTES, Mapping, Region, Source};
 pub(crate) use numa::{allowed_cpus, migrate, run_on, take_memory_from};
+pub(crate) use pin::{Pin, pin};
 pub(crate) use signal::{count_usr1, uninterrupted, wait_for_usr1};
 
 use std::fmt::Display;

@@ -54,6 +54,18 @@ pub(crate) fn write_from(
     }
 }
 
+/// The magic number of a file's file system (statfs(2)).
+///
+/// # Errors
+/// What `fstatfs` says.
+pub(crate) fn file_system(file: &File) -> io::Result<i64> {
+    // SAFETY: all-zero is a valid value of this plain C structure.
+    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `found` outlives the call.
+    check(unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut found) })?;
+    Ok(found.f_type)
+}
+
 /// Says that a part of a file will be read soon.
 ///
 /// # Errors

@@ -10,6 +10,10 @@ use std::ptr::NonNull;
 /// The size of the huge pages used, from the pool or transparent.
 pub(crate) const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
+/// Numbers of the kernel's interface (include/uapi/linux/shm.h).
+const SHM_LOCK: libc::c_int = 11;
+const SHM_UNLOCK: libc::c_int = 12;
+
 /// Where memory comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
@@ -220,6 +224,15 @@ impl Region {
         }
     }
 
+    /// Writes a byte of each page of `bytes` bytes from `offset` on, as far as they lie within it.
+    pub(crate) fn touch(&self, offset: usize, bytes: usize, page: usize) {
+        let end = offset.saturating_add(bytes).min(self.bytes);
+        for at in (offset..end).step_by(page.max(1)) {
+            // SAFETY: `at` is below the length of this memory, of which no Rust value is made.
+            unsafe { self.start.as_ptr().cast::<u8>().add(at).write_volatile(1) };
+        }
+    }
+
     /// Gives every other page back; it reads as zeros, or as the file, afterwards.
     ///
     /// # Errors
@@ -248,17 +261,25 @@ impl Region {
     /// # Errors
     /// What `shmctl` says; of other memory that it is no segment.
     pub(crate) fn lock_and_unlock(&self) -> io::Result<()> {
+        self.control_segment(SHM_LOCK)?;
+        self.control_segment(SHM_UNLOCK)
+    }
+
+    /// Locks a System V segment: its mapping is marked, and its pages are moved to the list of those
+    /// that cannot be reclaimed when reclaim meets them.
+    ///
+    /// # Errors
+    /// What `shmctl` says; of other memory that it is no segment.
+    pub(crate) fn lock_segment(&self) -> io::Result<()> {
+        self.control_segment(SHM_LOCK)
+    }
+
+    fn control_segment(&self, command: libc::c_int) -> io::Result<()> {
         let Kind::SystemV(id) = self.kind else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        /// Numbers of the kernel's interface (include/uapi/linux/shm.h).
-        const SHM_LOCK: libc::c_int = 11;
-        const SHM_UNLOCK: libc::c_int = 12;
-        for command in [SHM_LOCK, SHM_UNLOCK] {
-            // SAFETY: both commands take no buffer.
-            check(unsafe { libc::shmctl(id, command, std::ptr::null_mut()) })?;
-        }
-        Ok(())
+        // SAFETY: both commands take no buffer.
+        check(unsafe { libc::shmctl(id, command, std::ptr::null_mut()) })
     }
 
     /// Writes changed pages of a file back.
