@@ -23,16 +23,16 @@ pub(super) struct Loads {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Memory, and its pins.
+/// Memory that is kept by its pins, by a mapping, or by both.
 struct Held {
     _pin: Option<Pin>,
-    region: Region,
+    region: Option<Region>,
 }
 
 impl Held {
     fn give_back(self) {
         // A mapping that stays ends with this process.
-        let _ = self.region.unmap();
+        let _ = self.region.map(Region::unmap);
     }
 }
 
@@ -46,16 +46,20 @@ impl Loads {
         if options.touch > 0 {
             loads.held.push(Held {
                 _pin: None,
-                region: shared(options.touch).map_err(RunError::at("--touch"))?,
+                region: Some(shared(options.touch).map_err(RunError::at("--touch"))?),
             });
         }
         if options.pin > 0 {
             loads.held.push(pinned(options.pin).map_err(pin_failed)?);
         }
         if options.lock > 0 {
-            let held = pinned(options.lock).map_err(pin_failed)?;
-            held.region.lock().map_err(RunError::at("--lock: mlock"))?;
-            loads.held.push(held);
+            let region = shared(options.lock).map_err(RunError::at("--lock"))?;
+            let pin = sys::pin(&region).map_err(pin_failed)?;
+            region.lock().map_err(RunError::at("--lock: mlock"))?;
+            loads.held.push(Held {
+                _pin: Some(pin),
+                region: Some(region),
+            });
         }
         if options.shmlock > 0 {
             let held = segment(options.shmlock, notes).map_err(RunError::at("--shmlock"))?;
@@ -135,13 +139,14 @@ fn shared(bytes: u64) -> io::Result<Region> {
     )
 }
 
-/// Shared memory that is pinned.
+/// Shared memory that is pinned and, like a device's, mapped by no process: only the pins keep it.
 fn pinned(bytes: u64) -> io::Result<Held> {
     let region = shared(bytes)?;
     let pin = sys::pin(&region)?;
+    region.unmap()?;
     Ok(Held {
         _pin: Some(pin),
-        region,
+        region: None,
     })
 }
 
@@ -163,7 +168,7 @@ fn segment(bytes: u64, notes: &mut Vec<String>) -> io::Result<Held> {
     }
     Ok(Held {
         _pin: pin.ok(),
-        region,
+        region: Some(region),
     })
 }
 

@@ -20,9 +20,11 @@ pub use options::{Invocation, Mode, Options, help, parse};
 use crate::sys;
 use counters::Counters;
 use load::Loads;
+use report::Measured;
 use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
+use thp::Pressure;
 
 /// What errors begin with.
 const NAME: &str = "syslatency";
@@ -101,12 +103,21 @@ fn measure(options: &Options) -> Result<String, RunError> {
     let _refused = std::fs::write("/proc/self/oom_score_adj", "1000");
     let mut notes = Vec::new();
     let loads = Loads::begin(options, &mut notes)?;
-    let before = Counters::now();
-    let measured = match options.mode {
-        Mode::Timer => timer::measure(options, &mut notes)?,
-        Mode::HugePages => thp::measure(options)?,
+    let (measured, counted) = match options.mode {
+        Mode::Timer => counting(|| timer::measure(options, &mut notes))?,
+        Mode::HugePages => {
+            let mut pressure = Pressure::new(options)?;
+            pressure.rounds(options.warm_up_ns)?;
+            counting(|| pressure.rounds(options.time_ns).map(Measured::HugePages))?
+        }
     };
-    let counted = Counters::now().since(&before);
     loads.end();
     Ok(report::report(options, &measured, &counted, &notes))
+}
+
+/// Does something, and says what the kernel counted meanwhile.
+fn counting<T>(act: impl FnOnce() -> Result<T, RunError>) -> Result<(T, Counters), RunError> {
+    let before = Counters::now();
+    let done = act()?;
+    Ok((done, Counters::now().since(&before)))
 }

@@ -56,6 +56,10 @@ pub struct Options {
     pub cycle: u64,
     /// Huge pages per measurement.
     pub pages: u64,
+    /// It is mapped instead of read, as the original benchmark does with files.
+    pub map: bool,
+    /// How long rounds go on before they are measured.
+    pub warm_up_ns: u64,
     /// Mappings are not aligned to huge pages, as in the original benchmark.
     pub unaligned: bool,
     /// The line of the original benchmark as well.
@@ -82,9 +86,11 @@ impl Default for Options {
             touch: 0,
             gpu: false,
             file: None,
-            fill: 16 << 20,
+            fill: 6 << 20,
             cycle: 40 << 20,
-            pages: 4,
+            pages: 1,
+            map: false,
+            warm_up_ns: 0,
             unaligned: false,
             igt: false,
         }
@@ -227,7 +233,7 @@ const TABLE: &[Spec<Options>] = &[
         "fill",
         "SIZE",
         Effect::Size(|o, n| o.fill = n),
-        "of it that are read before each measurement, 16m",
+        "of it that are read before each measurement, 6m",
     ),
     value(
         None,
@@ -241,7 +247,20 @@ const TABLE: &[Spec<Options>] = &[
         "pages",
         "N",
         Effect::Number(1, 4096, |o, n| o.pages = n),
-        "huge pages per measurement, 4",
+        "huge pages per measurement, 1",
+    ),
+    flag(
+        None,
+        "map",
+        |o| o.map = true,
+        "map the file instead of reading it",
+    ),
+    value(
+        None,
+        "warm-up",
+        "TIME",
+        Effect::Span(SECOND, |o, n| o.warm_up_ns = n),
+        "rounds of -m before it measures, 0",
     ),
     flag(
         None,

@@ -1,47 +1,116 @@
 //! How long huge pages take under memory pressure: one thread fills the page cache, then allocates
 //! and touches aligned huge pages, each timed, and gives them back.
 
-use super::report::{HugePages, Measured, Sample};
+use super::report::{HugePages, Sample};
 use super::{Options, RunError};
 use crate::sys::{self, HUGE_PAGE_BYTES, Mapping, Region, Source};
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::FileExt;
 
-/// Bytes of the file that are mapped at once.
+/// Bytes of the file that are mapped at once, and the grain of `--fill` and `--cycle`.
 const CHUNK_BYTES: u64 = 1 << 20;
+/// Bytes that are read at once.
+const READ_BYTES: usize = 64 << 10;
 /// What `statfs` calls a file system in memory: its pages are no page cache of a disk.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 
-/// Measures until the time is over.
-pub(super) fn measure(options: &Options) -> Result<Measured, RunError> {
-    let name = options.file.as_deref().unwrap_or_default();
-    let file = filler(name, options.cycle).map_err(RunError::at("--file"))?;
-    if sys::file_system(&file).map_err(RunError::at("--file"))? == TMPFS_MAGIC {
-        return Err(RunError::Refused {
-            reason: format!("{name} is in memory: reading it fills no page cache"),
-            hint: "name a file on a disk's file system",
-        });
-    }
-    let mut filled = 0;
-    let mut samples = Vec::new();
-    let end = sys::monotonic_ns().saturating_add(options.time_ns);
-    let mut rounds = 0;
-    while sys::monotonic_ns() < end {
-        fill(&file, options, &mut filled)
-            .map_err(RunError::at("--file: filling the page cache"))?;
-        let mut regions = Vec::new();
-        for _ in 0..options.pages {
-            let (sample, region) = allocate(options).map_err(RunError::at("a huge page"))?;
-            samples.push(sample);
-            regions.push(region);
+/// Memory under pressure: a file whose pages come and go.
+pub(super) struct Pressure<'o> {
+    options: &'o Options,
+    file: File,
+    /// What the file is read into.
+    buffer: Vec<u8>,
+    /// Where its next part begins.
+    filled: u64,
+}
+
+impl<'o> Pressure<'o> {
+    /// Opens the file.
+    pub(super) fn new(options: &'o Options) -> Result<Self, RunError> {
+        let name = options.file.as_deref().unwrap_or_default();
+        let file = filler(name, options.cycle).map_err(RunError::at("--file"))?;
+        if sys::file_system(&file).map_err(RunError::at("--file"))? == TMPFS_MAGIC {
+            return Err(RunError::Refused {
+                reason: format!("{name} is in memory: reading it fills no page cache"),
+                hint: "name a file on a disk's file system",
+            });
         }
-        let mut regions = regions.into_iter();
-        regions
-            .try_for_each(Region::unmap)
-            .map_err(RunError::at("giving huge pages back"))?;
-        rounds += 1;
+        Ok(Self {
+            options,
+            file,
+            buffer: vec![0; READ_BYTES],
+            filled: 0,
+        })
     }
-    Ok(Measured::HugePages(HugePages { samples, rounds }))
+
+    /// Rounds for so long, each of so many huge pages. The kernel weighs what to reclaim by what came
+    /// back before: without such rounds in front the first figures would be those of another state.
+    pub(super) fn rounds(&mut self, time_ns: u64) -> Result<HugePages, RunError> {
+        let mut measured = HugePages {
+            samples: Vec::new(),
+            rounds: 0,
+        };
+        let end = sys::monotonic_ns().saturating_add(time_ns);
+        while sys::monotonic_ns() < end {
+            self.fill()
+                .map_err(RunError::at("--file: filling the page cache"))?;
+            let mut regions = Vec::new();
+            for _ in 0..self.options.pages {
+                let (sample, region) =
+                    allocate(self.options).map_err(RunError::at("a huge page"))?;
+                measured.samples.push(sample);
+                regions.push(region);
+            }
+            let mut regions = regions.into_iter();
+            regions
+                .try_for_each(Region::unmap)
+                .map_err(RunError::at("giving huge pages back"))?;
+            measured.rounds += 1;
+        }
+        Ok(measured)
+    }
+
+    /// Reads the next part of the file, from its start again after `cycle` bytes: pages that were
+    /// reclaimed come back, which lets the kernel look for others.
+    fn fill(&mut self) -> io::Result<()> {
+        let mut left = self.options.fill;
+        while left > 0 {
+            if self.filled + CHUNK_BYTES > self.options.cycle {
+                self.filled = 0;
+            }
+            match self.options.map {
+                true => self.map_chunk()?,
+                false => self.read_chunk()?,
+            }
+            self.filled += CHUNK_BYTES;
+            left = left.saturating_sub(CHUNK_BYTES);
+        }
+        Ok(())
+    }
+
+    fn read_chunk(&mut self) -> io::Result<()> {
+        let mut at = self.filled;
+        while at < self.filled + CHUNK_BYTES {
+            self.file.read_exact_at(&mut self.buffer, at)?;
+            at += READ_BYTES as u64;
+        }
+        Ok(())
+    }
+
+    fn map_chunk(&self) -> io::Result<()> {
+        let how = Mapping {
+            source: Source::Shared {
+                file: &self.file,
+                offset: self.filled,
+                writable: false,
+            },
+            populate: true,
+            hugetlb: false,
+            advise_huge: false,
+        };
+        Region::map(CHUNK_BYTES, how)?.unmap()
+    }
 }
 
 /// The file, made of holes where there is none: they fill the page cache without the disk.
@@ -56,32 +125,6 @@ fn filler(name: &str, bytes: u64) -> io::Result<File> {
         file.set_len(bytes)?;
     }
     Ok(file)
-}
-
-/// Reads the next part of the file, from its start again after `cycle` bytes: pages that were
-/// reclaimed come back, which lets the kernel look for others.
-fn fill(file: &File, options: &Options, filled: &mut u64) -> io::Result<()> {
-    let mut left = options.fill;
-    while left > 0 {
-        if *filled + CHUNK_BYTES > options.cycle {
-            *filled = 0;
-        }
-        let bytes = CHUNK_BYTES.min(left);
-        let how = Mapping {
-            source: Source::Shared {
-                file,
-                offset: *filled,
-                writable: false,
-            },
-            populate: true,
-            hugetlb: false,
-            advise_huge: false,
-        };
-        Region::map(bytes, how)?.unmap()?;
-        *filled += CHUNK_BYTES;
-        left -= bytes;
-    }
-    Ok(())
 }
 
 /// Maps a huge page and writes a word of each of its small ones.
