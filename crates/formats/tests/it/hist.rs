@@ -462,6 +462,353 @@ fn an_input_without_a_histogram_says_what_is_known() {
     }
 }
 
+fn names(report: &Report) -> Vec<&str> {
+    report.sections.iter().map(|s| s.name.as_str()).collect()
+}
+
+#[test]
+fn bcc_prints_dictionaries_of_python_for_json() {
+    let report = report(
+        "Tracing...\n{'ts': '2020-01-01 10:00:00', 'val_type': 'usecs', 'data': [{'interval-start': 0, 'interval-end': 1, 'count': 3}], 'flags': 'Sync-Write'}\n{'ts': '', 'val_type': 'msecs', 'data': [{'interval-start': 2, 'interval-end': 3, 'count': 5}], 'Bucket disk': b'sd\\x61'}\nusecs : count distribution\n 4 -> 7 : 6 |**|\n",
+    );
+    assert_eq!(names(&report), ["flags = Sync-Write", "disk = sda", ""]);
+    assert_eq!(filled(&report.sections[0].histogram), [(0.0, 2.0, 3)]);
+    assert_eq!(report.sections[1].unit.as_str(), "ms");
+    let cut = "{'ts': '', 'val_type': 'usecs', 'data': [{'interval-start': 0,\n";
+    assert_eq!(refused(cut).0, Some(1));
+}
+
+#[test]
+fn stamps_of_bcc_are_ends_of_intervals() {
+    let table = "usecs : count distribution\n 0 -> 1 : 4 |**|\n\n";
+    let text = format!("10:00:05\n{table}10:00:10\n\npid = 7\n{table}Other words\n\n{table}");
+    let report = report(&text);
+    let spans: Vec<Option<(f64, f64)>> = report
+        .sections
+        .iter()
+        .map(|s| s.span.map(|span| (span.start_s, span.length_s)))
+        .collect();
+    assert_eq!(spans, [Some((36_000.0, 5.0)), Some((36_005.0, 5.0)), None]);
+    assert_eq!(names(&report), ["", "pid = 7", ""]);
+}
+
+#[test]
+fn the_totals_above_a_table_of_bcc_are_not_its_key() {
+    let table =
+        "usecs : count distribution\n 0 -> 1 : 4 |**|\n\navg = 1 usecs, total: 3 usecs, count: 4\n";
+    let report = report(&(table.to_owned() + table));
+    assert_eq!(names(&report), ["", ""]);
+    assert_eq!(report.sections[1].histogram.sum, Some(3.0));
+    // A bar that stands on the next line.
+    let broken = "Bucket disk = 'vda'\nusecs : count distribution\n 0 -> 1 : 4\n |**** |\n 2 -> 3 : 5 |*****\n***|\n";
+    let section = one(broken);
+    assert_eq!(section.name, "disk = vda");
+    assert_eq!(filled(&section.histogram), [(0.0, 2.0, 4), (2.0, 4.0, 5)]);
+}
+
+#[test]
+fn a_row_that_bpftrace_must_have_printed_is_missed() {
+    let gap = "@a:\n[2, 4)   5 |@@|\n[8, 16)   1 |@|\n";
+    assert_eq!(
+        refused(gap),
+        (Some(3), "it does not follow the row above".to_owned())
+    );
+    // The first row, and one that has lost its bracket.
+    assert_eq!(
+        refused("@a:\n[2, 4)  x |@@|\n[4, 8)   1 |@|\n@b:\n[0]  1 |@|\n").0,
+        Some(2)
+    );
+    assert_eq!(refused("@a:\n[2, 4)  5 |@@|\n4, 8)   1 |@|\n").0, Some(3));
+    // Blank lines between rows, and a mark for what was left out behind them.
+    let section = one("@a_ns:\n[2, 4)   5 |@@|\n\n[4, 8)   1 |@|\n[...]\n");
+    assert_eq!(section.unit.as_str(), "ns");
+    assert_eq!(filled(&section.histogram), [(2.0, 4.0, 5), (4.0, 8.0, 1)]);
+}
+
+#[test]
+fn open_ends_of_bpftrace_keep_their_limit() {
+    for text in [
+        "@a:\n[100, ...)   5 |@@|\n",
+        r#"{"type": "hist", "data": {"@a": [{"min": 100, "count": 5}]}}"#,
+    ] {
+        let histogram = one(text).histogram;
+        assert_eq!(histogram.overflow, 5);
+        assert_eq!(histogram.buckets.last().map(|b| b.high), Some(100.0));
+    }
+    let histogram = one("@a:\n(..., 0)   5 |@@|\n").histogram;
+    assert_eq!((histogram.underflow, histogram.buckets[0].low), (5, 0.0));
+}
+
+#[test]
+fn a_map_that_is_printed_again_holds_what_it_held() {
+    let map = "@us:\n[2, 4)   5 |@@|\n\n";
+    assert_eq!(report(map).notes.len(), 0);
+    assert_eq!(report(&map.repeat(3)).notes.len(), 1);
+}
+
+#[test]
+fn json_that_ends_too_early_is_no_shorter_input() {
+    let line = r#"{"type": "hist", "data": {"@a": [{"min": 0, "max": 1, "count": 5}]}}"#;
+    let cut = line.get(..40).expect("long enough");
+    assert_eq!(refused(&format!("{line}\n{cut}\n")).0, Some(2));
+    assert_eq!(refused(&format!("words\n{cut}")).0, Some(2));
+    // Braces of a program are passed over, and a quoted document is read.
+    let quoted = format!("static int x[] =\n{{ 1 }};\n{{\n> {line}\n");
+    assert_eq!(total(&one(&quoted).histogram), 5);
+}
+
+#[test]
+fn perf_without_rows_must_tell_how_many_there_are() {
+    let whole = perf_table(&[3; 22], false);
+    let row = |number: usize| whole.lines().nth(number).expect("a row").to_owned() + "\n";
+    assert_eq!(refused(&whole.replace(&row(5), "")).0, Some(6));
+    assert_eq!(refused(&whole.replace(&row(22), "")).0, Some(22));
+    // Units below 1024 of the smaller one are its own, also when rows of that are left out.
+    let table = "#   DURATION     |      COUNT | GRAPH |\n     1 - 2    us |          3 | ###   |\n\n# statistics  (in nsec)\n  total time: 4500\n    max time: 1900\n    min time: 1030\n       count: 3\n";
+    let section = one(table);
+    assert_eq!(section.unit.as_str(), "ns");
+    assert_eq!(filled(&section.histogram), [(1024.0, 2048.0, 3)]);
+    assert_eq!(section.histogram.sum, Some(4500.0));
+}
+
+#[test]
+fn rows_of_perf_that_the_user_chose_have_units_of_a_thousand() {
+    let table = "#   DURATION     |      COUNT | GRAPH |\n     0 -    1 ns |  0 | |\n     1 -  501 ns |  2 | |\n   501 - 1001 ns |  3 | |\n  1.00 - 1.50 us |  4 | |\n  1.50 - ...  us |  1 | |\n\n# statistics  (in nsec)\n       count: 10\n";
+    let section = one(table);
+    assert_eq!(
+        filled(&section.histogram),
+        [(1.0, 501.0, 2), (501.0, 1001.0, 3), (1001.0, 1500.0, 4)]
+    );
+    assert_eq!(section.histogram.overflow, 1);
+}
+
+#[test]
+fn perf_without_bpf_prints_octaves_too_low() {
+    let table = perf_table(&[3; 22], false);
+    assert_eq!(report(&table).notes.len(), 0);
+    let command = |options: &str| format!("$ sudo perf ftrace latency {options} -T f\n{table}");
+    assert_eq!(report(&command("-b -a")).notes.len(), 0);
+    let notes = report(&command("-a")).notes;
+    assert!(notes.len() == 1 && notes[0].contains("octave"), "{notes:?}");
+    let told = "#   DURATION     |      COUNT | GRAPH |\n     2 - 4    us |          3 | ###   |\n\n# statistics  (in usec)\n    max time: 7\n       count: 3\n";
+    assert_eq!(report(told).notes.len(), 1);
+}
+
+#[test]
+fn two_tables_of_cyclictest_and_rtla_are_two_runs() {
+    let report = report(&CYCLICTEST.repeat(2));
+    assert_eq!(
+        names(&report),
+        [
+            "run 1 thread 0",
+            "run 1 thread 1",
+            "run 2 thread 0",
+            "run 2 thread 1"
+        ]
+    );
+    let rtla = "# Time unit is nanoseconds (ns)\nIndex   CPU-000\n5     2\nover:  0\ncount: 2\nmin:  5\navg:  5\nmax:  5\n";
+    let report = self::report(&rtla.repeat(2));
+    assert_eq!(names(&report), ["run 1 CPU-000", "run 2 CPU-000"]);
+    assert_eq!(report.sections[0].unit.as_str(), "ns");
+}
+
+#[test]
+fn cyclictest_tells_what_its_table_lacks() {
+    let without = CYCLICTEST.replace("# Total: 000000004 000000007\n", "");
+    assert_eq!(report(&without).notes.len(), 1);
+    let columns = CYCLICTEST.replace(
+        "# Max Latencies: 00009 00002",
+        "# Max Latencies: 00009 00002 3 4",
+    );
+    assert_eq!(refused(&columns).0, Some(9));
+    let ns = format!("# cyclictest -N -h 10\n{CYCLICTEST}");
+    assert_eq!(report(&ns).sections[0].unit.as_str(), "ns");
+    // All cycles but one are in buckets, and nothing lies above them.
+    let lost = r#"{"thread": {"0": {"histogram": {"13": 39}, "cycles": 40, "max": 13}}}"#;
+    assert_eq!(refused(lost).0, Some(1));
+    let ns = r#"{"resolution_in_ns": 1, "thread": {"0": {"histogram": {"13": 39}, "cycles": 39}}}"#;
+    assert_eq!(one(ns).unit.as_str(), "ns");
+}
+
+/// Rows of one column and what is told below.
+fn rtla(rows: &[(u64, u64)], min: u64, max: u64) -> String {
+    let count: u64 = rows.iter().map(|row| row.1).sum();
+    let mut text = "# RTLA timerlat histogram\nIndex   IRQ-000\n".to_owned();
+    for (index, count) in rows {
+        let _ = writeln!(text, "{index:<6} {count:>9}");
+    }
+    let _ = writeln!(
+        text,
+        "over:  0\ncount: {count}\nmin: {min}\navg: 1\nmax: {max}\nALL:  IRQ\ncount: 99"
+    );
+    text
+}
+
+#[test]
+fn the_width_of_rows_of_rtla_holds_the_extremes() {
+    let widths = |text: &str| {
+        let histogram = one(text).histogram;
+        let widths = histogram.buckets.iter().map(|b| b.high - b.low);
+        widths.collect::<Vec<f64>>()
+    };
+    assert_eq!(widths(&rtla(&[(2, 1), (4, 3)], 2, 4)), [1.0, 1.0]);
+    assert_eq!(widths(&rtla(&[(0, 1), (10, 3), (20, 1)], 3, 29)), [10.0; 3]);
+    assert_eq!(widths(&rtla(&[(0, 4)], 0, 7)), [8.0]);
+    assert_eq!(refused(&rtla(&[(0, 4), (3, 1)], 0, 9)).0, Some(9));
+    let damaged = rtla(&[(2, 1), (4, 3)], 2, 4).replace("\n4 ", "\n4o ");
+    assert_eq!(refused(&damaged).0, Some(4));
+}
+
+#[test]
+fn hist_triggers_are_checked_and_summed() {
+    let text = "# trigger info: hist:keys=lat.log2,common_pid:vals=hitcount,lat [active]\n{ lat: ~ 2^3, common_pid: 12 } hitcount: 2  lat: 13\n{ lat: ~ 2^1, common_pid: 12 } hitcount: 1  lat: 2\nTotals:\n    Hits: 3\n    Entries: 2\n";
+    let section = one(text);
+    assert_eq!(section.name, "common_pid: 12");
+    assert_eq!(filled(&section.histogram), [(2.0, 3.0, 1), (5.0, 9.0, 2)]);
+    assert_eq!(section.histogram.sum, Some(15.0));
+    assert_eq!(
+        refused(&text.replace("Entries: 2", "Entries: 3")).0,
+        Some(6)
+    );
+    // It went on counting; then hits may be more, but not fewer.
+    assert_eq!(report(&text.replace("Hits: 3", "Hits: 5")).notes.len(), 1);
+    assert_eq!(refused(&text.replace("Hits: 3", "Hits: 2")).0, Some(5));
+    // Of two plain numbers the one that is a time.
+    let plain = one("{ lat: 7, common_pid: 12 } hitcount: 2\n");
+    assert_eq!(filled(&plain.histogram), [(7.0, 8.0, 2)]);
+}
+
+#[test]
+fn fio_logs_may_be_coarse_and_have_several_sizes() {
+    let line =
+        |counts: usize, block: u64| format!("500, 1, {block}, 7{}\n", ", 0".repeat(counts - 1));
+    let section = one(&line(928, 4096));
+    assert_eq!(
+        (section.name.as_str(), section.unit.as_str()),
+        ("write", "ns")
+    );
+    assert_eq!(filled(&section.histogram), [(0.0, 2.0, 7)]);
+    let text = format!("prose\n{}{}", line(1216, 4096), line(1216, 8192));
+    let report = report(&text);
+    assert_eq!(names(&report), ["write.4096", "write.8192"]);
+    let span = report.sections[1].span.expect("a time");
+    assert_eq!((span.start_s, span.length_s), (0.0, 0.5));
+    // The shortest lines could be anybody's numbers: only --from says that they are fio's.
+    let short = line(29, 4096);
+    assert!(read(short.as_bytes(), None).is_err());
+    assert!(read(short.as_bytes(), Some(Tool::Fio)).is_ok());
+}
+
+#[test]
+fn percentiles_of_fio_stay_within_the_extremes() {
+    // The last percentile is the middle of a bucket of fio's, above the largest value; two are equal.
+    let text = r#"{"jobs": [{"jobname": "a", "write": {"clat": {"min": 10, "max": 99, "mean": 40.5, "percentile": {"10.0": 20, "50.0": 20, "90.0": 64, "99.99": 101, "0.00": 0}}}}]}"#;
+    let report = report(text);
+    let section = &report.sections[0];
+    assert_eq!(
+        filled(&section.histogram),
+        [
+            (10.0, 21.0, 500_000),
+            (21.0, 65.0, 400_000),
+            (65.0, 100.0, 100_000)
+        ]
+    );
+    assert_eq!(section.histogram.sum, Some(40_500_000.0));
+    assert_eq!(report.notes.len(), 1, "the number of events is made up");
+    let known = text.replace("\"mean\"", "\"N\": 7, \"mean\"");
+    let report = self::report(&known);
+    assert_eq!(total(&report.sections[0].histogram), 7);
+    assert_eq!(report.notes.len(), 0);
+    let bins =
+        r#"{"jobs": [{"read": {"clat_ns": {"min": 1, "max": 2, "N": 5, "bins": {"1": 4}}}}]}"#;
+    assert_eq!(refused(bins).0, Some(1));
+}
+
+#[test]
+fn tables_of_kdyno_are_read_with_their_blocks() {
+    let text = "     Time  thread 0  thread 1\n       N:        12         4\n     0us:         2         .\n   500us:        10         4\n\n     Time  thread 2\n       N:         1\n>10000us:         1\n";
+    let report = report(text);
+    assert_eq!(names(&report), ["thread 0", "thread 1", "thread 2"]);
+    assert_eq!(
+        filled(&report.sections[0].histogram),
+        [(0.0, 10.0, 2), (500.0, 1000.0, 10)]
+    );
+    let last = &report.sections[2].histogram;
+    assert_eq!((last.overflow, last.buckets[0].high), (1, 10_000.0));
+    // Steps of another width.
+    let histogram = one("0.5ms: 3\n1ms: 2\n2.5ms: 1\n").histogram;
+    assert_eq!(
+        filled(&histogram),
+        [(0.5, 1.0, 3), (1.0, 1.5, 2), (2.5, 5.0, 1)]
+    );
+}
+
+#[test]
+fn other_tools_of_an_input_are_told() {
+    let text = "usecs : count distribution\n 0 -> 1 : 4 |**|\n\n@a:\n[0]   1 |@|\n";
+    let report = report(text);
+    assert_eq!(report.tool, Tool::Bcc);
+    assert!(
+        report.notes[0].contains("line 5 looks like bpftrace"),
+        "{report:?}"
+    );
+    let second = read(text.as_bytes(), Some(Tool::Bpftrace)).expect("named");
+    assert_eq!((second.sections.len(), second.notes.len()), (1, 0));
+}
+
+#[test]
+fn mails_are_decoded_part_by_part() {
+    let table = "usecs : count distribution\n 0 -> 1 : 4 |**|\n 2 -> 3 : x |**|\n";
+    let mail = format!(
+        "From: somebody\nContent-Transfer-Encoding: quoted-printable\n\nWords =\nthat go on\n{}",
+        table.replace("->", "-=3E").replace('\n', "\r\n")
+    );
+    assert_eq!(refused(&mail).0, Some(8));
+    let section = one(&mail.replace(": x", ": 1"));
+    assert_eq!(filled(&section.histogram), [(0.0, 2.0, 4), (2.0, 4.0, 1)]);
+}
+
+#[test]
+fn more_events_than_a_counter_holds_are_refused() {
+    let count = u64::MAX;
+    let text = format!("usecs : count distribution\n 0 -> 1 : {count} |**|\n 2 -> 3 : 1 |**|\n");
+    assert!(refused(&text).1.contains("more events than can be counted"));
+}
+
+/// Twice the input takes twice the time, whatever a line is made of.
+#[test]
+fn large_inputs_take_no_more_than_their_length() {
+    let begun = std::time::Instant::now();
+    let mut rows = "# Histogram\n".to_owned();
+    for index in 0..40_000 {
+        let _ = writeln!(rows, "{index:06} 000001\t000000");
+    }
+    rows += "# Total: 40000 0\n";
+    assert_eq!(total(&report(&rows).sections[0].histogram), 40_000);
+    let mut rows = String::new();
+    for key in 0..20_000 {
+        let _ = writeln!(rows, "{{ comm: c{key}, lat: {key} }} hitcount: 1");
+    }
+    assert_eq!(report(&rows).sections.len(), 20_000);
+    for long in [
+        "[1",
+        "{\"a\":[",
+        "1 -> 2 : ",
+        ">",
+        "=3D",
+        "{ lat: ",
+        "1, ",
+        "{'val_type'",
+    ] {
+        let text = long.repeat(4_000_000 / long.len());
+        assert!(read(text.as_bytes(), None).is_err());
+        let lines = format!("{long}\n").repeat(200_000 / long.len());
+        assert!(read(lines.as_bytes(), None).is_err());
+    }
+    let seconds = begun.elapsed().as_secs();
+    assert!(seconds < 60, "{seconds} s");
+}
+
 /// Files of the public corpus, with the right values of its index.
 #[test]
 fn corpus_files_give_their_values() {
@@ -500,6 +847,24 @@ fn corpus_files_give_their_values() {
         [1, 12, 15, 43, 52, 47, 52, 36]
     );
     assert!(biolatency.sections.iter().any(|s| s.unit.as_str() == "ms"));
+    let of_name = |name: &str| biolatency.sections.iter().find(|s| s.name == name);
+    assert_eq!(
+        of_name("disk = xvda1").map(|s| total(&s.histogram)),
+        Some(348)
+    );
+    assert_eq!(
+        of_name("flags = Flush").map(|s| total(&s.histogram)),
+        Some(2)
+    );
+    let spans = biolatency.sections.iter().filter_map(|s| s.span);
+    assert_eq!(
+        spans.map(|span| span.length_s).collect::<Vec<_>>(),
+        [1.0; 5]
+    );
+    let summed = biolatency.sections.iter().find_map(|s| s.histogram.sum);
+    assert_eq!(summed, Some(16_575.0));
+    // Dictionaries that stand between the tables.
+    assert_eq!(biolatency.sections.len(), 29);
     let cpudist = of("bcc-cpudist-example.txt");
     assert_eq!(
         filled(&cpudist.sections[0].histogram)[..6],
@@ -592,6 +957,10 @@ fn corpus_files_give_their_values() {
     );
     let iolatency = of("perf-tools-iolatency-example.txt");
     assert_eq!(counts(&iolatency.sections[0]), [4381, 9, 5, 0, 1]);
+    assert_eq!(iolatency.sections.len(), 27);
+    let live = std::fs::read(corpus.join("cyclictest-raid6-latency-2021.eml")).expect("a file");
+    let error = read(&live, None).expect_err("live lines are no histogram");
+    assert!(error.hint.contains("cyclictest"));
     let log = of("fio-clat_hist.1.log");
     assert_eq!(total(&log.sections[0].histogram), 8325);
     assert_eq!(log.sections[0].span.map(|span| span.length_s), Some(1.001));
@@ -602,9 +971,45 @@ fn corpus_files_give_their_values() {
         .find(|s| s.name.ends_with("read.clat"))
         .expect("a section");
     assert_eq!(read.unit.as_str(), "ns");
+    assert_eq!(total(&read.histogram), 5_866_101_116);
+    let mean = |section: &Section| {
+        let sum = section.histogram.sum.expect("told");
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+        let count = total(&section.histogram) as f64;
+        sum / count
+    };
+    assert!((mean(read) - 1_321.865_086).abs() < 1e-6);
+    let below = |section: &Section, end: f64| -> u64 {
+        let buckets = section.histogram.buckets.iter();
+        buckets.filter(|b| b.high <= end).map(|b| b.count).sum()
+    };
+    assert_eq!(below(read, 2545.0), 5_807_440_105, "99 % of all");
     let old = of("fio-2.1.4.json");
     assert!(old.sections.iter().all(|s| s.unit.as_str() == "us"));
-    assert!(old.sections.len() >= 5);
+    let means: Vec<f64> = old
+        .sections
+        .iter()
+        .map(|s| (mean(s) * 100.0).round())
+        .collect();
+    assert_eq!(
+        means,
+        [
+            47_773_484.0,
+            25_066_706.0,
+            58_702.0,
+            311_762.0,
+            19_803_044.0
+        ]
+    );
+    assert_eq!(below(&old.sections[1], 473_089.0), 990_000);
+    assert_eq!(below(&old.sections[3], 3_729.0), 990_000);
+    let highest = |s: &Section| s.histogram.buckets.last().map(|b| b.high);
+    assert!(
+        old.sections
+            .iter()
+            .all(|s| highest(s) == s.histogram.max.map(|max| max + 1.0))
+    );
+    assert_eq!(old.notes.len(), 1);
 }
 
 proptest! {
