@@ -104,7 +104,7 @@ const HIST_EXAMPLES: &str = "\
 Examples:
   kdyno hist 'syslatency/*'                  histograms of runs, variants beside each other
   kdyno hist old.hist new.hist               of what bcc, bpftrace, perf, cyclictest, ... printed
-  funclatency-bpfcc -u vfs_read | kdyno hist -     whatever it is, it is recognised
+  kdyno hist - < new.hist                    from a pipe: whatever it is, it is recognised
   kdyno hist --format table old.hist new.hist     a row per bucket, a column per input
   kdyno hist --format table --steps 5us..100us,1ms..20ms old.hist
   kdyno hist --format html -o latency.html old.hist new.hist     drawings, for a mail or a browser

@@ -187,11 +187,6 @@ fn fill(bench: &Bench) {
     };
     bench.file("box/old.hist", rows(900, 300));
     bench.file("box/new.hist", rows(1200, 0));
-    executable(
-        bench,
-        "funclatency-bpfcc",
-        &format!("#!/bin/sh\ncat <<'END'\n{}END\n", rows(5, 7)),
-    );
     bench.file("box/before.txt", "10\n11\n12\n");
     bench.file("box/after.txt", "# newer\n20\n21\n22\n");
     bench.file(
