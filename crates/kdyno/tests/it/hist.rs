@@ -1,6 +1,11 @@
 //! `kdyno hist`: distributions of files, of runs, and of functions of the kernel.
 
 use crate::bench::Bench;
+use kdyno_analyze::distribution::buckets_of;
+use kdyno_analyze::render::hist::{bcc, bpftrace, perf};
+use kdyno_formats::hist::{Section, read};
+use kdyno_stats::hist::Buckets;
+use std::path::Path;
 
 /// Counts of a bcc tool, per octave from 8 us on.
 fn octaves(counts: &[u64]) -> String {
@@ -188,4 +193,51 @@ fn show_has_the_thread_that_woke_latest_first() {
         lines[1].contains("thread 0   max      5 us time not recorded"),
         "{threads}"
     );
+}
+
+/// What tools have published is printed again to the column, table by table.
+#[test]
+fn published_tables_are_printed_again_to_the_column() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    if !corpus.is_dir() {
+        eprintln!("skipped: no {}", corpus.display());
+        return;
+    }
+    type Printer = fn(&Section, &Buckets) -> String;
+    let files: [(&str, usize, Printer); 5] = [
+        ("bcc-runqlat-example.txt", 10, |section, buckets| {
+            bcc::log2(buckets, section.unit.as_str()).text
+        }),
+        ("bcc-cpudist-example.txt", 3, |section, buckets| {
+            bcc::log2(buckets, section.unit.as_str()).text
+        }),
+        ("bpftrace-runqlat-example.txt", 1, |section, buckets| {
+            bpftrace::hist(&section.name, buckets).text
+        }),
+        ("bpftrace-biolatency-example.txt", 1, |section, buckets| {
+            bpftrace::hist(&section.name, buckets).text
+        }),
+        ("perf-ftrace-latency-ext4-2025.eml", 1, |_, buckets| {
+            perf::latency(buckets, false).text
+        }),
+    ];
+    for (name, least, print) in files {
+        let bytes = std::fs::read(corpus.join(name)).expect("a file");
+        let report = read(&bytes, None).expect("histograms");
+        let original = lines_of(&String::from_utf8_lossy(&bytes));
+        let mut same = 0;
+        for section in &report.sections {
+            let printed = lines_of(&print(section, &buckets_of(&section.histogram)));
+            let printed = printed.trim();
+            same += usize::from(original.contains(printed));
+            assert!(original.contains(printed), "{name}:\n{printed}");
+        }
+        assert!(same >= least, "{name}: {same} tables");
+    }
+}
+
+/// Without blanks at the ends of lines, which tools and mails treat as they like.
+fn lines_of(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines.join("\n")
 }
