@@ -1,6 +1,6 @@
 //! iolatency of perf-tools: `>=(ms) .. <(ms) : I/O |Distribution|`.
 
-use super::parts::{bucket, number, push, unit_of};
+use super::parts::{bucket, is_rest_of_a_bar, number, push, unit_of};
 use super::text::Line;
 use super::{Found, HistError, Section};
 use kdyno_model::Histogram;
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 static HEAD: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^\s*>=\((?<unit>\w+)\) \.\. <\(\w+\)\s*:").ok());
 static ROW: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"^\s*(?<low>\d+)\s*->\s*(?<high>\d+)\s*:\s*(?<count>\d+)\s*\|").ok()
+    Regex::new(r"^\s*(?<low>\d+)\s*->\s*(?<high>\d+)\s*:\s*(?<count>\d+)\s*(?:\||$)").ok()
 });
 
 /// Whether a line heads a table.
@@ -46,9 +46,10 @@ pub(super) fn read(lines: &[Line<'_>]) -> Found {
                     ));
                 };
                 push(&mut section.histogram, bucket(low, high, count), line)?;
-            } else if line.text.contains("->") {
+            } else if line.text.contains("->") || line.text.contains('|') && line.text.contains(':')
+            {
                 return Err(HistError::row(line, "no row of iolatency"));
-            } else {
+            } else if !is_rest_of_a_bar(line.text, &['#']) {
                 in_table = false;
             }
         }

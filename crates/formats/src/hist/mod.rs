@@ -18,10 +18,11 @@ mod text;
 mod trigger;
 
 use crate::hdr;
+use json::Documents;
 use kdyno_model::{Histogram, Unit};
 use std::fmt;
 use std::str::FromStr;
-use text::Line;
+use text::{Line, Plain};
 
 /// Which tool printed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -170,35 +171,52 @@ type Claims = fn(&str) -> bool;
 /// Sections with notes.
 type Found = Result<(Vec<Section>, Vec<String>), HistError>;
 
-/// Reads all histograms of an input; without a tool it is recognised by its first table.
+/// Reads all histograms of an input that one tool has printed; without a tool that of the first one.
 ///
 /// # Errors
-/// [`HistError`] at the first row that cannot be read, or when there is no histogram.
+/// [`HistError`] at the first row that cannot be read, when a total that is told is not that of the
+/// rows, or when there is no histogram.
 pub fn read(bytes: &[u8], tool: Option<Tool>) -> Result<Report, HistError> {
-    let recognised = tool.or_else(|| recognised_bytes(bytes));
-    if recognised == Some(Tool::Hdr) {
+    if tool.or_else(|| recognised_bytes(bytes)) == Some(Tool::Hdr) {
         return read_hdr(bytes);
     }
-    let plain = text::plain(bytes);
-    let lines = text::lines(&plain);
-    let tool = recognised
-        .or_else(|| recognised_text(&plain, &lines))
-        .ok_or_else(HistError::nothing)?;
-    let (sections, notes) = match tool {
-        Tool::Bcc => bcc::read(&plain, &lines),
-        Tool::Bpftrace => bpftrace::read(&plain, &lines),
+    let plain = Plain::of(bytes);
+    let lines = plain.lines();
+    let documents = Documents::of(&plain);
+    let mut seen = Vec::new();
+    if tool.is_none() {
+        seen = recognised(&documents, &lines);
+    }
+    let nothing = || documents.broken().unwrap_or_else(HistError::nothing);
+    let first = seen.first().map(|(_, tool)| *tool);
+    let tool = tool.or(first).ok_or_else(nothing)?;
+    let (sections, mut notes) = match tool {
+        Tool::Bcc => bcc::read(&documents, &lines),
+        Tool::Bpftrace => bpftrace::read(&documents, &lines),
         Tool::PerfFtrace => perf_ftrace::read(&lines),
-        Tool::Cyclictest => cyclictest::read(&plain, &lines),
+        Tool::Cyclictest => cyclictest::read(&documents, &lines),
         Tool::Rtla => rtla::read(&lines),
         Tool::HistTrigger => trigger::read(&lines),
         Tool::Iolatency => iolatency::read(&lines),
-        Tool::Fio => fio::read(&plain, &lines),
+        Tool::Fio => fio::read(&documents, &lines),
         Tool::BucketTable => table::read(&lines),
         Tool::Hdr => return read_hdr(bytes),
     }?;
     if sections.is_empty() {
-        return Err(HistError::nothing());
+        return Err(nothing());
     }
+    let is_document = documents.line_of(tool).is_some();
+    if let Some(error) = documents.broken().filter(|_| is_document) {
+        return Err(error);
+    }
+    let too_many = |section: &&Section| parts::counted(&section.histogram).is_none();
+    if let Some(section) = sections.iter().find(too_many) {
+        let reason = format!("{} has more events than can be counted", section.name);
+        return Err(HistError::whole(reason, "check its counts"));
+    }
+    notes.extend(seen.iter().skip(1).map(|(line, other)| {
+        format!("line {line} looks like {other}, which is not read: --from {other} reads it")
+    }));
     Ok(Report {
         tool,
         sections,
@@ -215,11 +233,8 @@ fn recognised_bytes(bytes: &[u8]) -> Option<Tool> {
     (encoded || is_log).then_some(Tool::Hdr)
 }
 
-/// The tool of the first line that looks like one's.
-fn recognised_text(plain: &str, lines: &[Line<'_>]) -> Option<Tool> {
-    if let Some(tool) = json::tool_of(plain) {
-        return Some(tool);
-    }
+/// The tools of which the input has something, and the first line of each, in their order.
+fn recognised(documents: &Documents, lines: &[Line<'_>]) -> Vec<(usize, Tool)> {
     let claims: [(Tool, Claims); 9] = [
         (Tool::Bcc, bcc::claims),
         (Tool::Bpftrace, bpftrace::claims),
@@ -231,10 +246,15 @@ fn recognised_text(plain: &str, lines: &[Line<'_>]) -> Option<Tool> {
         (Tool::Fio, fio::claims),
         (Tool::BucketTable, table::claims),
     ];
-    lines.iter().find_map(|line| {
-        let claim = claims.iter().find(|(_, claims)| claims(line.text));
-        claim.map(|(tool, _)| *tool)
-    })
+    let first = |(tool, claims): (Tool, Claims)| {
+        let line = lines.iter().find(|line| claims(line.text));
+        let line = line.map(|line| line.number);
+        let place = line.into_iter().chain(documents.line_of(tool)).min()?;
+        Some((place, tool))
+    };
+    let mut seen: Vec<(usize, Tool)> = claims.into_iter().filter_map(first).collect();
+    seen.sort_by_key(|(line, _)| *line);
+    seen
 }
 
 /// An HDR histogram by itself, or the intervals of a log. Values are taken for nanoseconds, as

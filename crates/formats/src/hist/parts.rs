@@ -45,7 +45,6 @@ pub(super) fn push(
             "its bucket begins within the one above",
         ));
     }
-    add(events(histogram), bucket.count, line)?;
     histogram.buckets.push(bucket);
     Ok(())
 }
@@ -56,15 +55,37 @@ pub(super) fn add(sum: u64, count: u64, line: &Line<'_>) -> Result<u64, HistErro
         .ok_or_else(|| HistError::row(line, "more events than can be counted"))
 }
 
-/// How many events there are.
+/// How many events there are; `None` where no counter holds them.
+pub(super) fn counted(histogram: &Histogram) -> Option<u64> {
+    let outside = histogram.underflow.checked_add(histogram.overflow)?;
+    let mut counts = histogram.buckets.iter().map(|bucket| bucket.count);
+    counts.try_fold(outside, u64::checked_add)
+}
+
+/// How many events there are, at most as many as a counter holds: [`super::read`] refuses more.
 pub(super) fn events(histogram: &Histogram) -> u64 {
-    let inside = histogram
-        .buckets
-        .iter()
-        .fold(0_u64, |sum, bucket| sum.saturating_add(bucket.count));
-    inside
-        .saturating_add(histogram.underflow)
-        .saturating_add(histogram.overflow)
+    counted(histogram).unwrap_or(u64::MAX)
+}
+
+/// An empty bucket up to `end`, so that it is known where the events that lie outside begin.
+pub(super) fn mark_end(histogram: &mut Histogram, end: f64) {
+    let last = histogram.buckets.last().map(|bucket| bucket.high);
+    let low = last.unwrap_or(if end > 0.0 { 0.0 } else { end - 1.0 });
+    if low < end {
+        histogram.buckets.push(Bucket {
+            low,
+            high: end,
+            count: 0,
+        });
+    }
+}
+
+/// The words of a table that may be cut off before the bar that ends its rows.
+pub(super) fn is_rest_of_a_bar(text: &str, bar: &[char]) -> bool {
+    !text.trim().is_empty()
+        && text
+            .chars()
+            .all(|c| bar.contains(&c) || c == '|' || c == ' ')
 }
 
 /// Checks a total that the tool has printed.
