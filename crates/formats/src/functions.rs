@@ -38,6 +38,8 @@ pub fn calls(probe: &FunctionProbe, text: &str, clock: ClockKind) -> Calls {
         };
         match hist::read(table.as_bytes(), Some(Tool::HistTrigger)) {
             Ok(report) => {
+                let told = report.notes.iter().map(|note| format!("{name}: {note}"));
+                out.notes.extend(told);
                 let sections = report.sections.into_iter();
                 out.readings.extend(sections.map(|section| Reading {
                     metric: metric.clone(),
@@ -133,7 +135,14 @@ mod tests {
         );
         let none = "# event histogram\n#\n# trigger info: hist:keys=lat.log2 [active]\n#\n\n\nTotals:\n    Hits: 0\n";
         assert_eq!(of(none).notes, ["vfs_read was not called"]);
-        let damaged = TABLES.replace("Hits: 5", "Hits: 6");
-        assert_eq!(of(&damaged).notes.len(), 2);
+        let fewer = TABLES.replace("Hits: 5", "Hits: 4");
+        assert_eq!(of(&fewer).notes.len(), 2);
+        assert!(of(&fewer).readings.is_empty());
+        let dropped = TABLES.replace("Dropped: 0", "Dropped: 9");
+        assert_eq!(
+            of(&dropped).notes[0],
+            "vfs_read: 9 events found no place in the kernel's table"
+        );
+        assert_eq!(of(&dropped).readings.len(), 2);
     }
 }
