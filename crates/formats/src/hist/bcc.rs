@@ -82,6 +82,9 @@ fn tables(lines: &[Line<'_>]) -> Result<Vec<Table>, HistError> {
         if let Some(time) = time_of_day(line.text) {
             stamp = Some(time);
         } else if !line.text.trim().is_empty() {
+            // Prose ends the run of a tool that prints stamps.
+            let is_its = claims(line.text) || in_table || totals.is_match(line.text);
+            stamp = stamp.filter(|_| is_its || !key_of(line.text).is_empty());
             // The totals above a table are not its key.
             before = if totals.is_match(line.text) {
                 ""

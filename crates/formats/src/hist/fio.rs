@@ -76,7 +76,7 @@ pub(super) fn read(documents: &Documents, lines: &[Line<'_>]) -> Found {
             (*before, *now) = (*now, record.ms);
         }
         let start_s = float(*before) / 1000.0;
-        let length_s = float(*now) / 1000.0 - start_s;
+        let length_s = float(now.saturating_sub(*before)) / 1000.0;
         let (stride, unit) = layout(record.counts.len()).unwrap_or((1, ""));
         sections.push(Section {
             name: match mixed {

@@ -173,7 +173,7 @@ impl<'t> Table<'t> {
         };
         let is_over = self.below("over", place).is_some_and(|(over, _)| over > 0);
         within(filled().next(), self.below("min", place))
-            && (is_over || within(filled().last(), self.below("max", place)))
+            && (is_over || within(filled().next_back(), self.below("max", place)))
     }
 
     fn column(&self, place: usize, width: u64) -> Result<Histogram, HistError> {
@@ -199,7 +199,7 @@ impl<'t> Table<'t> {
 
 /// Those of a number up to a thousand, and what they leave, in ascending order.
 fn divisors(number: u64) -> Vec<u64> {
-    let small = (1..=1000.min(number)).filter(|small| number % small == 0);
+    let small = (1..=1000.min(number)).filter(|small| number.is_multiple_of(*small));
     let mut all: Vec<u64> = small.flat_map(|small| [small, number / small]).collect();
     all.sort_unstable();
     all.dedup();
