@@ -4,16 +4,19 @@
 //! its seed. What it finds becomes a test of the crate.
 
 use anyhow::{Context, ensure};
+use kdyno_analyze::distribution::buckets_of;
+use kdyno_analyze::render::hist::{Series, bcc, bpftrace, perf, quantiles, shares};
 use kdyno_analyze::render::{self, text::TextOptions};
 use kdyno_analyze::{CompareOptions, compare_values};
-use kdyno_formats::{RawOutput, extract, read_long};
+use kdyno_formats::{RawOutput, extract, hist, read_long};
 use kdyno_job::catalog::Catalog;
 use kdyno_job::error::Source;
 use kdyno_job::include::expand;
 use kdyno_job::jobfile::JobFile;
 use kdyno_job::resolve::resolve;
 use kdyno_model::{
-    Better, BoxFacts, ClockKind, ExtractRules, Measurement, MonitorOverhead, Outcome, Round, Window,
+    Better, BoxFacts, ClockKind, ExtractRules, Measurement, MonitorOverhead, Outcome, Round, Value,
+    Window,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -41,6 +44,16 @@ const OUTPUTS: [&str; 3] = [
 const VALUES: [&str; 2] = [
     "metric,variant,value\nx,a,1\nx,a,2\nx,a,1.5\nx,a,1.7\nx,b,3\nx,b,4\nx,b,3.5\nx,b,3.1\ny,a,0\ny,b,-1\n",
     "metric,variant,value,block\nx,a,1e300,0\nx,b,2e300,0\nx,a,5e-324,1\nx,b,0,1\n\"q,z%\",a,NaN,2\n\"q,z%\",b,7,2\n",
+];
+const HISTOGRAMS: [&str; 8] = [
+    "disk = b'vda'\n     usecs               : count     distribution\n         0 -> 1          : 4        |*  |\n         4 -> 7          : 40       |***|\n\navg = 5 usecs, total: 220 usecs, count: 44\n",
+    "@usecs[read]:\n(..., 0)   2 |@|\n[0]   1 |@|\n[512, 1K)   7 |@@@|\n[1K, ...)   1 |@|\n",
+    "#   DURATION     |      COUNT | GRAPH |\n   512 - 1024 us |          3 | ## |\n     1 - 2    ms |          1 | # |\n     1 - ...   s |          1 | # |\n\n# statistics  (in usec)\n  total time:    14\n       count:     5\n",
+    include_str!("../../crates/job/catalog/cyclictest/fixtures/priority-20.out"),
+    "# RTLA timerlat histogram\n# Time unit is microseconds (us)\nIndex   IRQ-000   Thr-000\n0             5         0\n3             1         4\nover:         0         2\ncount:        6         6\nmin:          0         -\n",
+    "# trigger info: hist:keys=comm,lat.log2:size=2048 [active]\n{ comm: cat, lat: ~ 2^6  } hitcount:   29\n{ comm: ls, lat: ~ 10-19 } hitcount:   1\nTotals:\n    Hits: 30\n    Dropped: 1\n",
+    "Time a b\nN: 6 901\n10us: . 1\n20us: 5 900\n>10000us: 1 .\n",
+    "{\"jobs\": [{\"jobname\": \"a\", \"read\": {\"clat_ns\": {\"min\": 1, \"max\": 900, \"N\": 10, \"bins\": {\"101\": 4, \"129\": 3}}, \"lat_ns\": {\"min\": 1, \"max\": 900, \"N\": 10, \"percentile\": {\"50.0\": 5}}}}]}\n",
 ];
 const WORDS: [&str; 24] = [
     "<<",
@@ -127,6 +140,8 @@ pub fn all(iterations: u64, seed: u64) -> anyhow::Result<()> {
         watched("output", n, &output, || read_output(&output, &catalog))?;
         let values = random.mutated(&VALUES);
         watched("values", n, &values, || judge_values(&values))?;
+        let histogram = random.mutated(&HISTOGRAMS);
+        watched("histogram", n, &histogram, || read_histogram(&histogram))?;
     }
     println!("no panic and nothing slow");
     Ok(())
@@ -222,6 +237,37 @@ fn judge_values(bytes: &[u8]) {
         let named = String::from_utf8_lossy(bytes);
         let own = ["NaN", "inf"].iter().any(|word| named.contains(word));
         assert!(own || wrong == 0, "a number that is none is printed");
+    }
+}
+
+/// A histogram that is read can be stored, and printed in every form without a number that is none.
+fn read_histogram(bytes: &[u8]) {
+    let tools = hist::Tool::ALL.map(|(tool, _)| Some(tool));
+    for tool in tools.into_iter().chain([None]) {
+        let Ok(report) = hist::read(bytes, tool) else {
+            continue;
+        };
+        let of = |section: &hist::Section| {
+            let value = Value::Histogram(section.histogram.clone());
+            assert!(value.check().is_ok(), "a histogram that cannot be stored");
+            Series {
+                name: "s".to_owned(),
+                runs: vec![buckets_of(&section.histogram)],
+            }
+        };
+        let series: Vec<Series> = report.sections.iter().take(4).map(of).collect();
+        let mut texts = vec![quantiles::quantiles(&series, "us")];
+        for one in &series {
+            let pooled = one.pooled();
+            texts.push(bcc::log2(&pooled, "us").text);
+            texts.push(bpftrace::hist("s", &pooled).text);
+            texts.push(perf::latency(&pooled, false).text);
+            texts.push(shares::shares(&series[0], one, "us"));
+        }
+        let wrong = texts
+            .iter()
+            .any(|text| text.contains("NaN") || text.contains("inf "));
+        assert!(!wrong, "a number that is none is printed");
     }
 }
 

@@ -119,6 +119,7 @@ fn trial(plan: PlanId) -> Trial {
             },
             timeout_ms: 1000,
             monitors: Vec::new(),
+            functions: Vec::new(),
             parameters: Default::default(),
         },
     }

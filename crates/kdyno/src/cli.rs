@@ -102,13 +102,13 @@ machine has a scale since its ends do not clearly differ.";
 
 const HIST_EXAMPLES: &str = "\
 Examples:
-  kdyno hist                                 histograms of the newest plan, variants beside each other
-  kdyno hist before.txt after.txt            of what bcc, bpftrace, perf, cyclictest, ... printed
-  funclatency-bpfcc -u vfs_read | kdyno hist -     whatever it is, it is recognised
-  kdyno hist --format table a.txt b.txt      a row per bucket, a column per input
-  kdyno hist --format table --steps 5us..100us,1ms..20ms a.txt
-  kdyno hist --format html -o latency.html   drawings, for a mail or a browser
-  kdyno hist --format bpftrace wakeups.hlog  an HDR log as bpftrace would print it
+  kdyno hist 'syslatency/*'                  histograms of runs, variants beside each other
+  kdyno hist old.hist new.hist               of what bcc, bpftrace, perf, cyclictest, ... printed
+  kdyno hist - < new.hist                    from a pipe: whatever it is, it is recognised
+  kdyno hist --format table old.hist new.hist     a row per bucket, a column per input
+  kdyno hist --format table --steps 5us..100us,1ms..20ms old.hist
+  kdyno hist --format html -o latency.html old.hist new.hist     drawings, for a mail or a browser
+  kdyno hist --format bpftrace new.hist      as another tool would have printed it
   kdyno hist --func vfs_read -n 100 -- ls    time a function of the kernel over 100 runs, without BPF
 
 Read are bcc and libbpf-tools, bpftrace, perf ftrace latency, cyclictest, rtla, hist triggers of

@@ -164,7 +164,7 @@ fn the_table_of_perf_ftrace_has_all_its_rows_and_bars_of_the_total() {
     assert_eq!(lines.len(), 23);
     assert_eq!(
         lines[0],
-        "#    DURATION    |      COUNT | GRAPH                                          |"
+        "#   DURATION     |      COUNT | GRAPH                                          |"
     );
     assert_eq!(
         lines[4],

@@ -103,6 +103,7 @@ fn in_unit(
         title: distribution.title.clone(),
         unit: to.to_owned(),
         series: distribution.series.iter().map(scaled).collect(),
+        alternatives: distribution.alternatives,
         over_time: distribution.over_time.iter().map(stretch).collect(),
     };
     Ok((to.to_owned(), shown))
@@ -152,7 +153,7 @@ fn text(
             side_by_side(base, others, &unit, out);
         }
         HistFormat::Text => match series.as_slice() {
-            [base, others @ ..] if !others.is_empty() => {
+            [base, others @ ..] if shown.alternatives && !others.is_empty() => {
                 side_by_side(base, others, &unit, out);
                 out.bytes.push(b'\n');
                 out.say(&quantiles::quantiles(series, &unit));
@@ -213,9 +214,9 @@ fn each(
             out.say(&format!("\n{}{runs}\n", one.name));
         }
         let printed = match (format, edges) {
-            (HistFormat::Bpftrace, None) => bpftrace::hist(&map_name(&one.name), &pooled),
+            (HistFormat::Bpftrace, None) => bpftrace::hist(&map_name(&one.name, unit), &pooled),
             (HistFormat::Bpftrace, Some(edges)) => {
-                bpftrace::lhist(&map_name(&one.name), &pooled, edges)
+                bpftrace::lhist(&map_name(&one.name, unit), &pooled, edges)
             }
             (HistFormat::PerfFtrace, _) => perf::latency(&pooled, unit == "ns"),
             (_, None) => bcc::log2(&pooled, unit),
@@ -225,10 +226,14 @@ fn each(
     }
 }
 
-/// A name as maps have it.
-fn map_name(name: &str) -> String {
+/// A name as maps have it, which tells the unit at its end.
+fn map_name(name: &str, unit: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    name.chars().map(plain).collect()
+    let name: String = name.chars().map(plain).collect();
+    match unit {
+        "" => name,
+        unit => format!("{name}_{unit}"),
+    }
 }
 
 impl Output {
@@ -240,17 +245,23 @@ impl Output {
         self.say(&printed.text);
         if printed.across > 0 {
             self.notes.push(format!(
-                "note: {name}: {} events were counted in buckets that lie across two rows: each \
-                 bucket is in the row of its middle",
-                printed.across
+                "note: {name}: buckets with {} lie across two rows: each is in the row of its middle",
+                events(printed.across)
             ));
         }
         if printed.outside > 0 {
             self.notes.push(format!(
-                "note: {name}: {} events lie outside of the buckets and have no row",
-                printed.outside
+                "note: {name}: {} outside of all rows",
+                events(printed.outside)
             ));
         }
+    }
+}
+
+fn events(count: u64) -> String {
+    match count {
+        1 => "1 event".to_owned(),
+        count => format!("{count} events"),
     }
 }
 

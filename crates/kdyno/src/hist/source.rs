@@ -26,6 +26,8 @@ pub struct Distribution {
     pub unit: String,
     /// In the order of the inputs.
     pub series: Vec<Series>,
+    /// Whether they are alternatives: variants, or an input each; not keys of one input.
+    pub alternatives: bool,
     /// What was counted when, where the source tells; of the first series that does.
     pub over_time: Vec<Stretch>,
 }
@@ -80,6 +82,7 @@ fn of_runs(args: &HistArgs, context: &mut Context) -> anyhow::Result<Vec<Distrib
         title: format!("{} {}", found.case.name_on(&found.testbox), found.metric),
         unit: found.unit.as_str().to_owned(),
         series: found.series,
+        alternatives: true,
         over_time: Vec::new(),
     };
     Ok(found.into_iter().map(distribution).collect())
@@ -93,6 +96,9 @@ fn of_files(args: &HistArgs, context: &mut Context) -> anyhow::Result<Vec<Distri
     let mut found: Option<Distribution> = None;
     for file in &args.what {
         let report = read(file, args)?;
+        for note in &report.notes {
+            context.note(&format!("note: {file}: {note}"));
+        }
         let sections: Vec<&Section> = report
             .sections
             .iter()
@@ -160,6 +166,7 @@ fn take_in(
         },
         unit: unit.to_owned(),
         series: Vec::new(),
+        alternatives: !alone,
         over_time: Vec::new(),
     });
     let stem = Path::new(file)

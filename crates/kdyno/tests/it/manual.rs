@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Examples that no test can run, and why.
-const NOT_RUN: [(&str, &str); 3] = [
+const NOT_RUN: [(&str, &str); 5] = [
     ("./test", "it runs this test"),
     (
         "cargo xtask bench [PATH-TO-A-BUILD-OF-UPSTREAM-USEMEM]",
@@ -17,6 +17,14 @@ const NOT_RUN: [(&str, &str); 3] = [
     (
         "cargo run --release -p kdyno-stats --example calibration -- --trials 20000 --seed 1",
         "it takes minutes of all CPUs",
+    ),
+    (
+        "kdyno hist --func vfs_read -n 100 -- ls",
+        "it needs root and a kernel with kprobes and hist triggers",
+    ),
+    (
+        "kdyno run jobs/syslatency.yaml",
+        "it needs root and a minute; a test of its own runs it shortened",
     ),
 ];
 
@@ -173,6 +181,12 @@ fn fill(bench: &Bench) {
     bench.file("box/jobs/quickstart.yaml", quickstart);
     let variants = "variants: {slow: {environment: {A: \"1\"}}, fast: {environment: {A: \"2\"}}}\n";
     bench.file("box/job.yaml", format!("{JOB}{variants}"));
+    let usecs = "     usecs               : count     distribution\n";
+    let rows = |first: u32, last: u32| {
+        format!("{usecs} 8 -> 15 : {first} |**|\n 16 -> 31 : 0 | |\n 32 -> 63 : {last} |*|\n")
+    };
+    bench.file("box/old.hist", rows(900, 300));
+    bench.file("box/new.hist", rows(1200, 0));
     bench.file("box/before.txt", "10\n11\n12\n");
     bench.file("box/after.txt", "# newer\n20\n21\n22\n");
     bench.file(
@@ -218,6 +232,8 @@ fn measure(bench: &Bench) {
     );
     let catalog = "vm-scalability: {test: anon-w-seq, size: 8M, nr_task: 1}\nruntime: 1s\nruns: 1\nwarm_up: 0\n";
     run(&[&bench.file("catalog.yaml", catalog)]);
+    let latency = "testcase: syslatency\nruntime: 200ms\nruns: 1\nwarm_up: 0\n";
+    run(&[&bench.file("latency.yaml", latency)]);
     let history = bench.file("history.yaml", HISTORY);
     for testbox in ["ivb", "byt"] {
         run(&[&history, "--testbox", testbox]);

@@ -69,27 +69,30 @@ impl Loads {
             // Once by hand, so that a refusal is told.
             drop(pinned(OBJECT_BYTES.min(options.churn)).map_err(pin_failed)?);
             let bytes = options.churn;
-            loads.start("churn", move |stop| churn(bytes, stop));
+            loads.start("churn", move |stop| churn(bytes, stop))?;
         }
         if options.busy {
             for cpu in sys::allowed_cpus().map_err(RunError::at("--busy"))? {
-                loads.start("busy", move |stop| busy(cpu, stop));
+                loads.start("busy", move |stop| busy(cpu, stop))?;
             }
         }
         if options.background {
             let path = options.background_path.clone();
-            loads.start("background", move |stop| background(Path::new(&path), stop));
+            loads.start("background", move |stop| background(Path::new(&path), stop))?;
         }
         Ok(loads)
     }
 
-    fn start(&mut self, name: &str, work: impl FnOnce(&AtomicBool) + Send + 'static) {
+    fn start(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce(&AtomicBool) + Send + 'static,
+    ) -> Result<(), RunError> {
         let stop = Arc::clone(&self.stop);
         let thread = std::thread::Builder::new().name(name.to_owned());
-        // Without a thread there is no load; the process's memory is then the reason, and tells.
-        if let Ok(thread) = thread.spawn(move || work(&stop)) {
-            self.threads.push(thread);
-        }
+        let started = thread.spawn(move || work(&stop));
+        self.threads.push(started.map_err(RunError::at(name))?);
+        Ok(())
     }
 
     /// Ends them all.

@@ -20,9 +20,15 @@ pub(super) fn measure(options: &Options, notes: &mut Vec<String>) -> Result<Meas
         cpus.truncate(1);
     }
     let _latency = wide_awake(notes);
-    // What is not in memory when it is needed would be measured as well.
-    if let Err(error) = sys::lock_everything() {
-        notes.push(format!("memory is not locked: {error}"));
+    // What is not in memory when it is needed would be measured as well. The memory of loads is not
+    // to be locked with it.
+    match options.touch > 0 && !options.idle {
+        true => notes.push("memory is not locked, as that of --touch is not to be".to_owned()),
+        false => {
+            if let Err(error) = sys::lock_everything() {
+                notes.push(format!("memory is not locked: {error}"));
+            }
+        }
     }
     if let Some(slack) = options.slack_ns {
         sys::set_timer_slack(slack).map_err(RunError::at("--slack"))?;
@@ -76,7 +82,6 @@ fn on_cpu(cpu: usize, options: &Options, together: &Barrier) -> io::Result<Cpu> 
         _ => Ok(()),
     });
     let mut late = LogLinear::new(BITS, HIGHEST).unwrap_or_else(LogLinear::of_nanoseconds);
-    let mut squares = 0.0;
     together.wait();
     ready?;
     let start = sys::monotonic_ns();
@@ -85,13 +90,11 @@ fn on_cpu(cpu: usize, options: &Options, together: &Barrier) -> io::Result<Cpu> 
     loop {
         target = target.saturating_add(options.interval_ns);
         if target > end {
-            return Ok(Cpu { cpu, late, squares });
+            return Ok(Cpu { cpu, late });
         }
         sys::sleep_until(target)?;
         let now = sys::monotonic_ns();
-        let lateness = now.saturating_sub(target);
-        late.record(lateness);
-        squares += super::report::float(lateness) * super::report::float(lateness);
+        late.record(now.saturating_sub(target));
         // Moments that passed meanwhile are left out: they would all be late for one reason.
         while target.saturating_add(options.interval_ns) < now {
             target = target.saturating_add(options.interval_ns);

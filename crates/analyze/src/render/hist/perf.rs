@@ -21,10 +21,7 @@ pub fn latency(buckets: &Buckets, nanoseconds: bool) -> Printed {
     edges.extend((0..=OCTAVES).map(|octave| f64::from(1_u32 << octave)));
     let rows = buckets.regrouped(&edges);
     let total = rows.total();
-    let mut text = format!(
-        "# {:^14} | {:>10} | {:<46} |\n",
-        "DURATION", "COUNT", "GRAPH"
-    );
+    let mut text = format!("#   DURATION     | {:>10} | {:<46} |\n", "COUNT", "GRAPH");
     let mut line = |low: f64, high: &str, unit: &str, count: u64| {
         let bar = bar('#', bar_length(BAR, count, total));
         // Writing to a string cannot fail.
