@@ -464,7 +464,8 @@ pub struct HistArgs {
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
     pub format: HistFormat,
-    /// Which tool printed the files [default: it is recognised]
+    /// Which tool printed the files: bcc, bpftrace, perf-ftrace, cyclictest, rtla, hist-trigger,
+    /// iolatency, fio, hdr or table [default: it is recognised]
     #[arg(long, value_name = "TOOL")]
     pub from: Option<kdyno_formats::hist::Tool>,
     /// Of runs: only metrics that match (repeatable)
