@@ -34,7 +34,11 @@ pub struct Distribution {
 
 /// What the arguments name.
 pub fn find(args: &HistArgs, context: &mut Context) -> anyhow::Result<Vec<Distribution>> {
-    let is_file = |word: &String| word == "-" || Path::new(word).is_file();
+    // Also a pipe, as a shell's `<(command)` makes it.
+    let is_file = |word: &String| {
+        let path = Path::new(word);
+        word == "-" || (path.exists() && !path.is_dir())
+    };
     if !args.what.is_empty() && args.what.iter().all(is_file) {
         if !args.metric.is_empty() {
             let hint = "of files give --section GLOB";
