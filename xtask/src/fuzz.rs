@@ -45,13 +45,17 @@ const VALUES: [&str; 2] = [
     "metric,variant,value\nx,a,1\nx,a,2\nx,a,1.5\nx,a,1.7\nx,b,3\nx,b,4\nx,b,3.5\nx,b,3.1\ny,a,0\ny,b,-1\n",
     "metric,variant,value,block\nx,a,1e300,0\nx,b,2e300,0\nx,a,5e-324,1\nx,b,0,1\n\"q,z%\",a,NaN,2\n\"q,z%\",b,7,2\n",
 ];
-const HISTOGRAMS: [&str; 8] = [
+const HISTOGRAMS: [&str; 12] = [
     "disk = b'vda'\n     usecs               : count     distribution\n         0 -> 1          : 4        |*  |\n         4 -> 7          : 40       |***|\n\navg = 5 usecs, total: 220 usecs, count: 44\n",
     "@usecs[read]:\n(..., 0)   2 |@|\n[0]   1 |@|\n[512, 1K)   7 |@@@|\n[1K, ...)   1 |@|\n",
     "#   DURATION     |      COUNT | GRAPH |\n   512 - 1024 us |          3 | ## |\n     1 - 2    ms |          1 | # |\n     1 - ...   s |          1 | # |\n\n# statistics  (in usec)\n  total time:    14\n       count:     5\n",
     include_str!("../../crates/job/catalog/cyclictest/fixtures/priority-20.out"),
     "# RTLA timerlat histogram\n# Time unit is microseconds (us)\nIndex   IRQ-000   Thr-000\n0             5         0\n3             1         4\nover:         0         2\ncount:        6         6\nmin:          0         -\n",
     "# trigger info: hist:keys=comm,lat.log2:size=2048 [active]\n{ comm: cat, lat: ~ 2^6  } hitcount:   29\n{ comm: ls, lat: ~ 10-19 } hitcount:   1\nTotals:\n    Hits: 30\n    Dropped: 1\n",
+    "{'ts': '', 'val_type': 'usecs', 'data': [{'interval-start': 0, 'interval-end': 1, 'count': 3}], 'flags': b'a\\x61'}\n",
+    "{\"type\": \"hist\", \"data\": {\"@h\": {\"cat\": [{\"max\": -1, \"count\": 1}, {\"min\": 0, \"max\": 9, \"count\": 1}, {\"min\": 10, \"count\": 1}]}}}\n",
+    "{\"resolution_in_ns\": 0, \"thread\": {\"0\": {\"histogram\": {\"13\": 39}, \"cycles\": 41, \"min\": 1, \"max\": 99}}}\n",
+    "From: a\nContent-Type: multipart/mixed; boundary=\"b\"\n\n--b\nContent-Transfer-Encoding: quoted-printable\n\n> Time  a b  c=\n\n> N: 12 1001\n> 10us: . 1=0A> 490us: 2\n1000\n> 0.5us: 10 .\n--b\nContent-Transfer-Encoding: base64\n\nPjEwdXM6IDEgMgo=\n--b--\n",
     "Time a b\nN: 6 901\n10us: . 1\n20us: 5 900\n>10000us: 1 .\n",
     "{\"jobs\": [{\"jobname\": \"a\", \"read\": {\"clat_ns\": {\"min\": 1, \"max\": 900, \"N\": 10, \"bins\": {\"101\": 4, \"129\": 3}}, \"lat_ns\": {\"min\": 1, \"max\": 900, \"N\": 10, \"percentile\": {\"50.0\": 5}}}}]}\n",
 ];
