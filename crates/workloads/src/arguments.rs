@@ -5,8 +5,10 @@
 //! clusters, values attached or separate, operands anywhere. Abbreviated long options are not
 //! understood. A number is read strictly: `2x` is refused, not taken for 2.
 
+use crate::sys;
 use std::ffi::OsString;
 use std::fmt::Write;
+use std::process::ExitCode;
 
 /// Why the arguments were refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,6 +87,40 @@ impl UsageError {
                 hint: better,
             },
             other => other,
+        }
+    }
+}
+
+/// What the arguments of a tool ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Invocation<O> {
+    /// The help text.
+    Help,
+    /// A run.
+    Run(Box<O>),
+}
+
+/// Exit status of a tool whose arguments are wrong.
+pub(crate) const USAGE: u8 = 2;
+/// Exit status of a tool that could not do its work.
+pub(crate) const FAILED: u8 = 1;
+
+/// The options of a run; where there is none the help text or what is wrong is told, and this is
+/// how to end.
+pub(crate) fn options_or_end<O>(
+    tool: &str,
+    asked: Result<Invocation<O>, UsageError>,
+    help: fn() -> String,
+) -> Result<Box<O>, ExitCode> {
+    match asked {
+        Ok(Invocation::Run(options)) => Ok(options),
+        Ok(Invocation::Help) => Err(match sys::write_once(sys::STDOUT, help().as_bytes()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::from(FAILED),
+        }),
+        Err(error) => {
+            sys::complain(tool, &error);
+            Err(ExitCode::from(USAGE))
         }
     }
 }

@@ -185,15 +185,7 @@ pub(crate) fn kill(child: libc::pid_t) {
 
 /// The time since some fixed moment, on the monotonic clock.
 pub(crate) fn now() -> Duration {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` outlives the call, and this clock exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
-    Duration::new(seconds, nanoseconds)
+    Duration::from_nanos(monotonic_ns())
 }
 
 /// The id of the calling thread.

@@ -49,7 +49,30 @@ pub(crate) struct Mapping<'a> {
     pub(crate) advise_huge: bool,
 }
 
-impl Mapping<'_> {
+impl<'a> Mapping<'a> {
+    /// Of small pages, each faulted in when it is touched.
+    pub(crate) const fn of(source: Source<'a>) -> Self {
+        Self {
+            source,
+            populate: false,
+            hugetlb: false,
+            advise_huge: false,
+        }
+    }
+
+    /// Of a file that is read, with all its pages.
+    pub(crate) const fn read_whole(file: &'a File, offset: u64) -> Self {
+        let source = Source::Shared {
+            file,
+            offset,
+            writable: false,
+        };
+        Self {
+            populate: true,
+            ..Self::of(source)
+        }
+    }
+
     /// Whether the call that maps also faults the pages in: huge ones only come after the advice.
     fn is_populated_at_once(&self) -> bool {
         let is_mapped = !matches!(self.source, Source::Malloc | Source::SystemV);

@@ -130,14 +130,12 @@ fn shared(bytes: u64) -> io::Result<Region> {
     Region::map(
         bytes,
         Mapping {
-            source: Source::Shared {
+            populate: true,
+            ..Mapping::of(Source::Shared {
                 file: &file,
                 offset: 0,
                 writable: true,
-            },
-            populate: true,
-            hugetlb: false,
-            advise_huge: false,
+            })
         },
     )
 }
@@ -158,10 +156,8 @@ fn segment(bytes: u64, notes: &mut Vec<String>) -> io::Result<Held> {
     let region = Region::map(
         bytes,
         Mapping {
-            source: Source::SystemV,
             populate: true,
-            hugetlb: false,
-            advise_huge: false,
+            ..Mapping::of(Source::SystemV)
         },
     )?;
     region.lock_segment()?;
@@ -180,8 +176,7 @@ fn churn(bytes: u64, stop: &AtomicBool) {
     let object = OBJECT_BYTES.min(bytes);
     let mut objects: VecDeque<Held> = VecDeque::new();
     while !stop.load(Ordering::Relaxed) {
-        let kept: u64 = objects.iter().map(|_| object).sum();
-        if kept + object > bytes
+        if (objects.len() as u64 + 1) * object > bytes
             && let Some(oldest) = objects.pop_front()
         {
             oldest.give_back();
@@ -235,16 +230,6 @@ fn read_whole(path: &Path, bytes: u64) {
     let Ok(file) = fs::File::open(path) else {
         return;
     };
-    let how = Mapping {
-        source: Source::Shared {
-            file: &file,
-            offset: 0,
-            writable: false,
-        },
-        populate: true,
-        hugetlb: false,
-        advise_huge: false,
-    };
     // A file that cannot be mapped is no load.
-    let _ = Region::map(bytes, how).and_then(Region::unmap);
+    let _ = Region::map(bytes, Mapping::read_whole(&file, 0)).and_then(Region::unmap);
 }

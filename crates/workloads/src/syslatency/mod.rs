@@ -14,9 +14,10 @@ mod room;
 mod thp;
 mod timer;
 
-pub use crate::arguments::UsageError;
-pub use options::{Invocation, Mode, Options, help, parse};
+pub use crate::arguments::{Invocation, UsageError};
+pub use options::{Mode, Options, help, parse};
 
+use crate::arguments::{FAILED, USAGE, options_or_end};
 use crate::sys;
 use counters::Counters;
 use load::Loads;
@@ -28,9 +29,7 @@ use thp::Pressure;
 
 /// What errors begin with.
 const NAME: &str = "syslatency";
-const FAILED: u8 = 1;
-const USAGE: u8 = 2;
-/// What a load needs is not there.
+/// Exit status where what a load needs is not there.
 const SKIPPED: u8 = 4;
 
 /// Why nothing was measured.
@@ -66,18 +65,9 @@ impl RunError {
 /// Runs the tool with the arguments that follow its name: exit status 0 when it measured, 1 when it
 /// could not, 2 when the arguments are wrong, 4 when what a load needs is not there.
 pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
-    let options = match parse(args) {
-        Ok(Invocation::Run(options)) => options,
-        Ok(Invocation::Help) => {
-            return match sys::write_once(sys::STDOUT, help().as_bytes()) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(_) => ExitCode::from(FAILED),
-            };
-        }
-        Err(error) => {
-            sys::complain(NAME, &error);
-            return ExitCode::from(USAGE);
-        }
+    let options = match options_or_end(NAME, parse(args), help) {
+        Ok(options) => options,
+        Err(end) => return end,
     };
     let measured = measure(&options).and_then(|text| {
         let written = std::io::Write::write_all(&mut io::stdout().lock(), text.as_bytes());

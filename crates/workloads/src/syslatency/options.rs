@@ -1,6 +1,6 @@
 //! The options of `syslatency`.
 
-use crate::arguments::{self, Effect, Given, Spec, UsageError, flag, value};
+use crate::arguments::{self, Effect, Given, Invocation, Spec, UsageError, flag, value};
 use std::ffi::OsString;
 
 /// What is measured.
@@ -109,15 +109,6 @@ impl Options {
                 .fold(0, |sum, part| u64::saturating_add(sum, *part)),
         }
     }
-}
-
-/// What was asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Invocation {
-    /// The help text.
-    Help,
-    /// A run.
-    Run(Box<Options>),
 }
 
 /// Milliseconds of a second and nanoseconds of both.
@@ -301,7 +292,7 @@ pub fn help() -> String {
 ///
 /// # Errors
 /// [`UsageError`] at the first that is wrong.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, UsageError> {
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation<Options>, UsageError> {
     let mut options = Options::default();
     let operands = match arguments::read(TABLE, args, &mut options)? {
         Given::Help => return Ok(Invocation::Help),

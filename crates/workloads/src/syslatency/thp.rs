@@ -99,17 +99,7 @@ impl<'o> Pressure<'o> {
     }
 
     fn map_chunk(&self) -> io::Result<()> {
-        let how = Mapping {
-            source: Source::Shared {
-                file: &self.file,
-                offset: self.filled,
-                writable: false,
-            },
-            populate: true,
-            hugetlb: false,
-            advise_huge: false,
-        };
-        Region::map(CHUNK_BYTES, how)?.unmap()
+        Region::map(CHUNK_BYTES, Mapping::read_whole(&self.file, self.filled))?.unmap()
     }
 }
 
@@ -139,10 +129,8 @@ fn allocate(options: &Options) -> io::Result<(Sample, Region)> {
     let region = Region::map(
         bytes,
         Mapping {
-            source: Source::Anonymous,
-            populate: false,
-            hugetlb: false,
             advise_huge: true,
+            ..Mapping::of(Source::Anonymous)
         },
     )?;
     let huge = usize::try_from(HUGE_PAGE_BYTES).unwrap_or(2 << 20);

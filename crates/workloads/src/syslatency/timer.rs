@@ -35,7 +35,7 @@ pub(super) fn measure(options: &Options, notes: &mut Vec<String>) -> Result<Meas
     }
     let slack_ns = sys::timer_slack_ns().map_err(RunError::at("timer slack"))?;
     let together = Arc::new(Barrier::new(cpus.len()));
-    let started: Vec<_> = cpus
+    let started: io::Result<Vec<_>> = cpus
         .into_iter()
         .map(|cpu| {
             let (together, options) = (Arc::clone(&together), options.clone());
@@ -46,8 +46,8 @@ pub(super) fn measure(options: &Options, notes: &mut Vec<String>) -> Result<Meas
         .collect();
     let mut measured = Vec::new();
     let mut failure = None;
-    for thread in started {
-        let thread = thread.map_err(RunError::at("a thread"))?;
+    // All of them, before one is waited for: they wait for each other.
+    for thread in started.map_err(RunError::at("a thread"))? {
         match thread.join() {
             Ok(Ok(cpu)) => measured.push(cpu),
             Ok(Err(error)) => failure = Some(error),

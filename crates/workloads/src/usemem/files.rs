@@ -55,16 +55,11 @@ pub(super) fn cut_all(options: &Options) -> Result<(), RunError> {
 /// [`RunError::File`], or what mapping it says.
 pub(super) fn bytes_in_memory(path: &Path, options: &Options) -> Result<u64, RunError> {
     let file = open(path, options, true)?;
-    let mapping = Mapping {
-        source: Source::Shared {
-            file: &file,
-            offset: options.offset,
-            writable: false,
-        },
-        populate: false,
-        hugetlb: false,
-        advise_huge: false,
-    };
+    let mapping = Mapping::of(Source::Shared {
+        file: &file,
+        offset: options.offset,
+        writable: false,
+    });
     let hint = "ask for less";
     let region =
         Region::map(options.size, mapping).map_err(RunError::call("map the file", hint))?;

@@ -23,18 +23,17 @@ mod run;
 mod sweep;
 mod task;
 
-pub use crate::arguments::UsageError;
-pub use options::{AfterSignal, Invocation, Options, help, parse};
+pub use crate::arguments::{Invocation, UsageError};
+pub use options::{AfterSignal, Options, help, parse};
 pub use run::RunError;
 
+use crate::arguments::{FAILED, options_or_end};
 use crate::sys;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// What errors begin with.
 const NAME: &str = "usemem";
-const FAILED: u8 = 1;
-const USAGE: u8 = 2;
 
 /// Runs the tool with the arguments that follow its name: exit status 0 when every task did its
 /// work, 1 when one failed, 2 when the arguments are wrong.
@@ -42,18 +41,9 @@ const USAGE: u8 = 2;
 /// It forks, so the calling process must not have started a thread yet; and what the caller
 /// touched before is copied on write by each task, so call it early.
 pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
-    let options = match parse(args) {
-        Ok(Invocation::Run(options)) => options,
-        Ok(Invocation::Help) => {
-            return match sys::write_once(sys::STDOUT, help().as_bytes()) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(_) => ExitCode::from(FAILED),
-            };
-        }
-        Err(error) => {
-            sys::complain(NAME, &error);
-            return ExitCode::from(USAGE);
-        }
+    let options = match options_or_end(NAME, parse(args), help) {
+        Ok(options) => options,
+        Err(end) => return end,
     };
     match run::run(&options) {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,7 +2,7 @@
 
 mod table;
 
-use crate::arguments::{self, Given, UsageError, number};
+use crate::arguments::{self, Given, Invocation, UsageError, number};
 use std::ffi::OsString;
 use table::TABLE;
 
@@ -29,15 +29,6 @@ impl Options {
     pub fn has_file(&self) -> bool {
         self.file.is_some() || self.each_file.is_some() || self.memfd
     }
-}
-
-/// What the arguments ask for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Invocation {
-    /// The help text.
-    Help,
-    /// A run.
-    Run(Box<Options>),
 }
 
 /// The help text.
@@ -67,7 +58,7 @@ pub fn help() -> String {
 ///
 /// # Errors
 /// [`UsageError`], at the first argument that is wrong; `--help` wins over what follows it.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, UsageError> {
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation<Options>, UsageError> {
     let mut options = Options::default();
     let operands = match arguments::read(TABLE, args, &mut options)? {
         Given::Help => return Ok(Invocation::Help),

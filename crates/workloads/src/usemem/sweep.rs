@@ -232,12 +232,7 @@ mod tests {
     use crate::sys::{Mapping, Source};
     use std::cell::Cell;
 
-    const PLAIN: Mapping<'static> = Mapping {
-        source: Source::Anonymous,
-        populate: false,
-        hugetlb: false,
-        advise_huge: false,
-    };
+    const PLAIN: Mapping<'static> = Mapping::of(Source::Anonymous);
 
     fn region(words: usize) -> Region {
         Region::map(words as u64 * 8, PLAIN).expect("memory for a test")

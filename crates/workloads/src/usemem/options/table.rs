@@ -610,7 +610,7 @@ pub(super) const TABLE: &[Spec<Options>] = &[
         "pool-cycles",
         "N",
         Effect::Number(1, 1 << 32, |o, v| o.pool_cycles = v),
-        "empty and fill the pool of 2 MB pages N times, timed",
+        "empty and fill the 2 MB pool N times; kill -9 leaves it as is",
     ),
     value(
         Some('T'),

@@ -25,10 +25,8 @@ impl Task<'_> {
         let buffer = Region::map(
             piece,
             Mapping {
-                source: Source::Anonymous,
                 populate: true,
-                hugetlb: false,
-                advise_huge: false,
+                ..Mapping::of(Source::Anonymous)
             },
         );
         let buffer = buffer.map_err(RunError::call("map a buffer", "ask for less"))?;
