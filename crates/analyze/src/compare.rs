@@ -77,14 +77,6 @@ pub fn compare<'a>(
     rows.sort_by_key(|row| (row.plan, row.index, row.start_unix_ns));
     let variants = columns_of(&rows, options);
 
-    let mut places: Vec<(Place<'_>, Vec<&RunRow>)> = Vec::new();
-    for row in &rows {
-        let place = (&row.case.id, row.case.name(), row.testbox.as_str());
-        match places.iter_mut().find(|(known, _)| *known == place) {
-            Some((_, of_place)) => of_place.push(row),
-            None => places.push((place, vec![row])),
-        }
-    }
     let columns: Vec<Column> = variants
         .iter()
         .map(|name| Column {
@@ -94,9 +86,9 @@ pub fn compare<'a>(
             control: options.controls.contains(name),
         })
         .collect();
-    let mut drafts: Vec<Draft> = places
+    let mut drafts: Vec<Draft> = by_place(&rows)
         .iter()
-        .filter_map(|(_, rows)| draft(rows, &variants, options))
+        .filter_map(|of_place| draft(of_place, &variants, options))
         .collect();
     judge(&mut drafts, &columns, options);
     let tables = drafts
@@ -109,6 +101,19 @@ pub fn compare<'a>(
         tables,
         notes,
     }
+}
+
+/// The runs of each case and testbox, in the order in which these come first.
+pub(crate) fn by_place<'a>(rows: &[&'a RunRow]) -> Vec<Vec<&'a RunRow>> {
+    let mut places: Vec<(Place<'_>, Vec<&RunRow>)> = Vec::new();
+    for row in rows {
+        let place = (&row.case.id, row.case.name(), row.testbox.as_str());
+        match places.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, of_place)) => of_place.push(row),
+            None => places.push((place, vec![row])),
+        }
+    }
+    places.into_iter().map(|(_, of_place)| of_place).collect()
 }
 
 /// Case and testbox; the name too, since a row without a content hash must not be merged.

@@ -4,7 +4,7 @@
 //! never averaged inside one. Whole distributions are compared by exchanging the labels of whole
 //! runs, since the events of a run depend on each other.
 
-use crate::compare::is_compared;
+use crate::compare::{by_place, is_compared};
 use crate::render::hist::Series;
 use crate::select::MetricGlobs;
 use kdyno_model::{
@@ -65,20 +65,23 @@ pub fn buckets_of(histogram: &Histogram) -> Buckets {
     }
 }
 
+/// Whether at least one event lies beyond a quantile: below so many events it would be the largest.
+pub(crate) fn is_told(buckets: &Buckets, p: f64) -> bool {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of events stay below 2^53"
+    )]
+    let beyond = buckets.count() as f64 * (1.0 - p);
+    beyond >= 1.0 - 1e-9
+}
+
 /// `p50`, `p90`, `p99`, `p99.9` and `max` of one run, in the unit of the histogram: the middle of
 /// the bucket that the quantile lies in. A quantile beyond which there would be no event is left
 /// out, and so is one that lies outside the buckets.
 #[must_use]
 pub fn quantiles(histogram: &Histogram) -> Vec<(&'static str, f64)> {
     let buckets = buckets_of(histogram);
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of events stay below 2^53"
-    )]
-    let count = buckets.count() as f64;
-    let told = QUANTILES
-        .into_iter()
-        .filter(|(_, p)| count * (1.0 - p) >= 1.0 - 1e-9);
+    let told = QUANTILES.into_iter().filter(|(_, p)| is_told(&buckets, *p));
     let mut found: Vec<(&str, f64)> = told
         .filter_map(|(name, p)| Some((name, buckets.quantile(p)?.middle()?)))
         .collect();
@@ -122,36 +125,29 @@ pub fn distributions(
     variants: &[VariantName],
     metrics: Option<&MetricGlobs>,
 ) -> Vec<Distribution> {
-    let mut places: Vec<(&CaseRef, &str, Vec<&RunRow>)> = Vec::new();
-    for row in rows.iter().filter(|row| is_compared(row)) {
-        let at = |place: &&mut (&CaseRef, &str, Vec<&RunRow>)| {
-            place.0 == &row.case && place.1 == row.testbox
-        };
-        match places.iter_mut().find(at) {
-            Some((_, _, rows)) => rows.push(row),
-            None => places.push((&row.case, &row.testbox, vec![row])),
-        }
-    }
-    let of_place = |(case, testbox, rows): (&CaseRef, &str, Vec<&RunRow>)| {
-        let found = bases(&rows, metrics).into_iter().map(|basis| {
+    let compared: Vec<&RunRow> = rows.iter().filter(|row| is_compared(row)).collect();
+    let mut all = Vec::new();
+    for (of_place, first) in by_place(&compared)
+        .iter()
+        .filter_map(|of_place| Some((of_place, of_place.first()?)))
+    {
+        for basis in bases(of_place, metrics) {
             let of = |name: &VariantName| Series {
                 name: name.to_string(),
-                runs: histograms(&rows, name, &basis),
+                runs: histograms(of_place, name, &basis),
             };
             let series = variants.iter().map(of);
-            Distribution {
-                case: case.clone(),
-                testbox: testbox.to_owned(),
+            all.push(Distribution {
+                case: first.case.clone(),
+                testbox: first.testbox.clone(),
                 series: series.filter(|series| !series.runs.is_empty()).collect(),
                 metric: basis.metric,
                 unit: basis.unit,
-            }
-        });
-        let found: Vec<Distribution> = found.collect();
-        found
-    };
-    let all = places.into_iter().flat_map(of_place);
-    all.filter(|found| !found.series.is_empty()).collect()
+            });
+        }
+    }
+    all.retain(|found| !found.series.is_empty());
+    all
 }
 
 /// The histogram metrics of runs of one place, every column against the first.
@@ -264,13 +260,9 @@ fn against(base: &[Buckets], other: &[Buckets]) -> Option<DistributionCell> {
 /// The binary logarithms of where events lie, with how many: the middle of a bucket; for what is
 /// outside, where the buckets end.
 fn events(run: &Buckets) -> Vec<(f64, u64)> {
-    // A bucket from 0 on has its values next to its end.
     let inside = run.buckets.iter().map(|bucket| {
-        let low = match bucket.low > 0.0 {
-            true => bucket.low,
-            false => bucket.high / 2.0,
-        };
-        ((low.log2() + bucket.high.log2()) / 2.0, bucket.count)
+        let (low, high) = bucket.octaves();
+        ((low + high) / 2.0, bucket.count)
     });
     let first = run.buckets.first().map(|bucket| (bucket.low, run.below));
     let last = run.buckets.last().map(|bucket| (bucket.high, run.above));

@@ -13,6 +13,40 @@ pub struct Bucket {
     pub count: u64,
 }
 
+impl Bucket {
+    /// The middle, on a logarithmic scale where both ends are above 0.
+    #[must_use]
+    pub fn middle(&self) -> f64 {
+        middle(self.low, self.high)
+    }
+
+    /// Its ends in binary logarithms; one that begins at 0 has its values next to its end.
+    #[must_use]
+    pub fn octaves(&self) -> (f64, f64) {
+        let low = match self.low > 0.0 {
+            true => self.low,
+            false => self.high / 2.0,
+        };
+        (low.log2(), self.high.log2())
+    }
+
+    /// Whether there is something of it on either side of an edge.
+    pub(super) fn lies_across(&self, edge: f64) -> bool {
+        self.low < edge && edge < self.high
+    }
+}
+
+/// The middle between two ends, on a logarithmic scale where both are above 0.
+fn middle(low: f64, high: f64) -> f64 {
+    let product = low * high;
+    match low > 0.0 {
+        true if product.is_normal() => product.sqrt(),
+        // The product is beyond what floats hold, its root is not.
+        true => low * (high / low).sqrt(),
+        false => f64::midpoint(low, high),
+    }
+}
+
 /// Counts by bucket, with what fell outside kept beside them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Buckets {
@@ -42,11 +76,7 @@ impl Bounds {
     /// when an end is not known.
     #[must_use]
     pub fn middle(&self) -> Option<f64> {
-        let (low, high) = (self.low?, self.high?);
-        Some(match low > 0.0 {
-            true => (low * high).sqrt(),
-            false => f64::midpoint(low, high),
-        })
+        Some(middle(self.low?, self.high?))
     }
 }
 
@@ -153,5 +183,13 @@ mod tests {
     fn shares_count_what_is_outside_as_well() {
         assert_eq!(some().shares(), [0.5, 0.4]);
         assert_eq!(Buckets::default().shares(), [0.0; 0]);
+    }
+
+    #[test]
+    fn the_middle_of_what_is_too_large_to_multiply() {
+        assert_eq!(middle(1e300, 1e302), 1e301);
+        assert!((middle(1e-300, 1e-302) / 1e-301 - 1.0).abs() < 1e-12);
+        assert_eq!(middle(0.0, 4.0), 2.0);
+        assert_eq!(middle(2.0, 8.0), 4.0);
     }
 }

@@ -1,5 +1,7 @@
 //! Modes: the heaps that a distribution consists of.
 
+use crate::dist::whole;
+
 /// A heap of events between two valleys, over rows of one width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
@@ -30,10 +32,10 @@ pub fn modes(counts: &[u64]) -> Vec<Mode> {
     while let Some(place) = shallowest(&heaps, counts) {
         join(&mut heaps, place, counts);
     }
-    let total: f64 = counts.iter().map(|count| float(*count)).sum();
+    let total: f64 = counts.iter().map(|count| whole(*count)).sum();
     while let Some(place) = heaps
         .iter()
-        .position(|mode| float(mode.count) < LEAST_SHARE * total)
+        .position(|mode| whole(mode.count) < LEAST_SHARE * total)
         .filter(|_| heaps.len() > 1)
     {
         // To the side where the valley is higher; the first and the last have one side only.
@@ -95,8 +97,8 @@ fn heaps(counts: &[u64]) -> Vec<Mode> {
 fn shallowest(heaps: &[Mode], counts: &[u64]) -> Option<usize> {
     let filled = |place: usize| {
         let (left, right) = (heaps.get(place)?, heaps.get(place + 1)?);
-        let lower = float(counts.get(left.peak).min(counts.get(right.peak)).copied()?);
-        let valley = float(valley(heaps, place, counts)?);
+        let lower = whole(counts.get(left.peak).min(counts.get(right.peak)).copied()?);
+        let valley = whole(valley(heaps, place, counts)?);
         let deep = valley < VALLEY * lower && lower - valley > DEVIATIONS * lower.sqrt();
         (!deep).then_some((place, valley / lower))
     };
@@ -125,14 +127,6 @@ fn join(heaps: &mut Vec<Mode>, place: usize, counts: &[u64]) {
         left.last = right.last;
         left.count = left.count.saturating_add(right.count);
     }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of events stay below 2^53"
-)]
-fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

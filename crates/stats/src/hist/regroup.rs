@@ -46,7 +46,11 @@ impl Buckets {
                 Some(row) => out.counts.get_mut(row).unwrap_or(&mut out.above),
             };
             *count = count.saturating_add(bucket.count);
-            if place_of(bucket.low, edges) != place || bucket.lies_across(edges.get(place)) {
+            if place_of(bucket.low, edges) != place
+                || edges
+                    .get(place)
+                    .is_some_and(|edge| bucket.lies_across(*edge))
+            {
                 out.across = out.across.saturating_add(bucket.count);
             }
         }
@@ -96,21 +100,6 @@ impl Buckets {
         pool.min = min.filter(|value| value.is_finite());
         pool.max = max.filter(|value| value.is_finite());
         pool
-    }
-}
-
-impl Bucket {
-    /// The middle, on a logarithmic scale where both ends are above 0.
-    #[must_use]
-    pub fn middle(&self) -> f64 {
-        match self.low > 0.0 {
-            true => self.low * (self.high / self.low).sqrt(),
-            false => f64::midpoint(self.low, self.high),
-        }
-    }
-
-    fn lies_across(&self, edge: Option<&f64>) -> bool {
-        edge.is_some_and(|edge| self.low < *edge && *edge < self.high)
     }
 }
 

@@ -14,17 +14,14 @@ pub fn log2(buckets: &Buckets, unit: &str) -> Printed {
     let rows = buckets.regrouped(&edges);
     let last = rows.counts.iter().rposition(|count| *count > 0);
     let shown = last.map_or(0, |last| last + 1);
-    let (label, ends, stars) = match shown <= NARROW {
-        true => (19, 10, 40),
-        false => (29, 20, 20),
+    let (margin, label, ends, stars) = match shown <= NARROW {
+        true => (5, 19, 10, 40),
+        false => (15, 29, 20, 20),
     };
-    // The heading's first column ends where that of the rows does.
-    let margin = if shown <= NARROW { 5 } else { 15 };
     let mut text = format!(
-        "{:margin$} {:<label$} : count     distribution\n",
+        "{:margin$}{:<label$} : count     distribution\n",
         "",
         in_seconds(unit),
-        margin = margin - 1,
     );
     let most = rows.counts.iter().copied().max().unwrap_or(0);
     for (pair, count) in edges.windows(2).zip(&rows.counts).take(shown) {

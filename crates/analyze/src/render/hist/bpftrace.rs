@@ -1,6 +1,6 @@
 //! `hist()` and `lhist()` as bpftrace prints maps.
 
-use super::{Printed, bar, bar_length, highest};
+use super::{Printed, bar, bar_length, highest, octaves};
 use kdyno_stats::hist::{Buckets, Regrouped};
 use std::fmt::Write;
 
@@ -10,12 +10,9 @@ const BAR: u64 = 52;
 /// A map `@name:` of powers of two.
 #[must_use]
 pub fn hist(name: &str, buckets: &Buckets) -> Printed {
-    let mut edges = vec![0.0, 1.0, 2.0];
-    let mut edge = 2.0;
-    while edge <= highest(buckets) && edge < 2_f64.powi(64) {
-        edge *= 2.0;
-        edges.push(edge);
-    }
+    // 0 and 1 have a row each.
+    let mut edges = octaves(highest(buckets));
+    edges.insert(1, 1.0);
     let rows = buckets.regrouped(&edges);
     let named = edges.windows(2).map(|pair| match pair {
         [0.0, _] => "[0]".to_owned(),
@@ -25,7 +22,8 @@ pub fn hist(name: &str, buckets: &Buckets) -> Printed {
     });
     let mut labels = vec!["(..., 0)".to_owned()];
     labels.extend(named);
-    labels.push(format!("[{}, ...)", binary(edge)));
+    let end = edges.last().copied().unwrap_or(0.0);
+    labels.push(format!("[{}, ...)", binary(end)));
     print(name, &labels, &rows)
 }
 

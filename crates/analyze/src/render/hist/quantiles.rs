@@ -1,6 +1,7 @@
 //! Quantiles of series, each as the bounds of the bucket that it lies in.
 
 use super::{Series, fitting, unit};
+use crate::distribution::is_told;
 use kdyno_stats::hist::{Bounds, Buckets};
 use std::fmt::Write;
 
@@ -76,12 +77,7 @@ fn column(series: &Series, in_unit: &str) -> Vec<String> {
 /// Where a quantile lies; empty where it cannot be told.
 #[must_use]
 pub fn cell(buckets: &Buckets, p: f64, in_unit: &str) -> String {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of events stay below 2^53"
-    )]
-    let beyond = buckets.count() as f64 * (1.0 - p);
-    if p < 1.0 && beyond < 1.0 - 1e-9 {
+    if p < 1.0 && !is_told(buckets, p) {
         return String::new();
     }
     let exact = match p {

@@ -13,7 +13,7 @@ impl Axis {
     pub(super) fn over<'b>(all: impl Iterator<Item = &'b Buckets>) -> Option<Self> {
         let ends = all
             .flat_map(|buckets| &buckets.buckets)
-            .map(octaves)
+            .map(Bucket::octaves)
             .filter(|(low, high)| low.is_finite() && high.is_finite());
         let (from, to) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
         // A little air, and room where all events are in one bucket.
@@ -46,15 +46,6 @@ impl Axis {
     pub(super) fn place(&self, log2: f64) -> f64 {
         (log2 - self.from) / (self.to - self.from)
     }
-}
-
-/// A bucket's ends in binary logarithms; one that begins at 0 has its values next to its end.
-pub(super) fn octaves(bucket: &Bucket) -> (f64, f64) {
-    let low = match bucket.low > 0.0 {
-        true => bucket.low,
-        false => bucket.high / 2.0,
-    };
-    (low.log2(), bucket.high.log2())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The drawings: shares, tails, and events over time.
 
-use super::axis::{Axis, octaves};
+use super::axis::Axis;
 use super::{Stretch, px};
 use crate::number::general;
 use crate::render::hist::{Series, unit::label};
@@ -168,7 +168,7 @@ fn spread(run: &Buckets, axis: &Axis, steps: f64) -> Vec<f64> {
     let places = ((axis.to - axis.from) * steps).ceil() as usize;
     let mut shares = vec![0.0; places];
     for (bucket, share) in run.buckets.iter().zip(run.shares()) {
-        let (low, high) = octaves(bucket);
+        let (low, high) = bucket.octaves();
         let (from, to) = ((low - axis.from) * steps, (high - axis.from) * steps);
         let width = (to - from).max(1e-9);
         let first = from.max(0.0).floor() as usize;
@@ -193,7 +193,7 @@ fn tail(series: &Series) -> Vec<(f64, f64)> {
     let mut steps: Vec<(f64, f64)> = runs
         .iter()
         .flat_map(|run| {
-            let ends = run.buckets.iter().map(|bucket| octaves(bucket).1);
+            let ends = run.buckets.iter().map(|bucket| bucket.octaves().1);
             ends.zip(run.shares().into_iter().map(|share| share * weight))
         })
         .collect();
